@@ -8,14 +8,13 @@ type information, `new`) comes from the C++ run time that this process has.
 from __future__ import annotations
 
 import ctypes
-import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.processes import run, side_by_side
 from jax_enzyme.frontends.shared_objects import load
 from jax_enzyme.frontends.toolchain import zig
 
@@ -50,12 +49,11 @@ def _made(folder: Path) -> Path:
     """The shared object, made in a folder."""
     tool = zig()
     library = Path(tool.command[0]).parent / "lib"
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda source: _compiled(tool.command, library, source, folder), _SOURCES))
+    objects = side_by_side(lambda source: _compiled(tool.command, library, source, folder), _SOURCES)
     shared = folder / "libcxx.so"
     # Its own names come first: another library's may be of another C++ library.
     words = ("ld.lld", "-shared", "-s", "-Bsymbolic", *objects, "-o", str(shared))
-    _run(tool.command, words, folder)
+    run((*tool.command, *words), folder).check_returncode()
     return shared
 
 
@@ -63,13 +61,6 @@ def _compiled(command: tuple[str, ...], library: Path, source: str, build: Path)
     """The object code of one of the library's files."""
     output = build / f"{source.replace('/', '-')}.o"
     includes = [f"-I{library / folder}" for folder in ("libcxx/src", "libcxx/libc", "libcxxabi/include")]
-    _run(command, (*_FLAGS, *includes, str(library / f"{source}.cpp"), "-o", str(output)), build)
+    words = (*_FLAGS, *includes, str(library / f"{source}.cpp"), "-o", str(output))
+    run((*command, *words), build).check_returncode()
     return str(output)
-
-
-def _run(command: tuple[str, ...], words: tuple[str, ...], folder: Path) -> None:
-    # zig keeps a cache of its own, which would only double this one.
-    caches = {name: str(folder / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
-    subprocess.run(
-        [*command, *words], check=True, capture_output=True, stdin=subprocess.DEVNULL, env={**os.environ, **caches}
-    )

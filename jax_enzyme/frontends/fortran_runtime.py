@@ -14,6 +14,7 @@ from pathlib import Path
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.flang import flang
+from jax_enzyme.frontends.processes import run
 from jax_enzyme.frontends.shared_objects import load
 from jax_enzyme.frontends.toolchain import zig
 
@@ -54,10 +55,8 @@ def _made(archive: Path, folder: Path) -> Path:
     """The shared object with all that is in the archive, made in a folder."""
     source, start, shared = (folder / file for file in ("start.c", "start.o", "flang_rt.so"))
     source.write_text(_START)
-    _run("clang", "-c", "-fPIC", "-fvisibility=hidden", str(source), "-o", str(start))
-    _run("ld.lld", "-shared", "-s", "--whole-archive", str(archive), str(start), "-o", str(shared))
+    made = ("clang", "-c", "-fPIC", "-fvisibility=hidden", str(source), "-o", str(start))
+    linked = ("ld.lld", "-shared", "-s", "--whole-archive", str(archive), str(start), "-o", str(shared))
+    for words in (made, linked):
+        run((*zig().command, *words), folder).check_returncode()
     return shared
-
-
-def _run(*words: str) -> None:
-    subprocess.run([*zig().command, *words], check=True, capture_output=True, stdin=subprocess.DEVNULL)

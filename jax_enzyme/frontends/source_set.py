@@ -12,8 +12,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +31,7 @@ from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.instances import instance
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.missing_files import with_advice
+from jax_enzyme.frontends.processes import side_by_side
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.routines import without_routines
 from jax_enzyme.frontends.runtime_library import complete
@@ -381,9 +380,7 @@ class SourceSet:
             wanted = self._with_providers(wanted)
         while wanted:
             ready = [unit for unit in wanted if self._providers(unit).isdisjoint(wanted)]
-            with ThreadPoolExecutor(min(len(ready), os.cpu_count() or 1)) as pool:
-                jobs = [(unit, pool.submit(copy_context().run, self._one, unit)) for unit in ready]
-                self._done.update((unit, job.result()) for unit, job in jobs)
+            self._done.update(zip(ready, side_by_side(self._one, ready), strict=True))
             wanted = [unit for unit in wanted if unit not in self._done]
         for unit in self.units:
             failure = self._done.get(unit)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.processes import run
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.working import LOG, working
 
@@ -132,22 +133,8 @@ def compile_beside(
 
 
 def _run(source: Source, command: Sequence[str], folder: Path) -> None:
-    # zig keeps a cache of its own, which would only double this one.
-    environment = {
-        **os.environ,
-        "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"),
-        "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
-    }
     try:
-        result = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-        )
+        result = run(command, folder)
     except OSError as error:
         raise CompileError(f"the compiler cannot be started: {error}", command[0]) from None
     if result.returncode:

@@ -16,7 +16,7 @@ from jax_enzyme.frontends import load, toolchain
 
 @pytest.fixture
 def runs() -> Iterator[mock.Mock]:
-    with mock.patch.object(subprocess, "run", wraps=subprocess.run) as run:
+    with mock.patch.object(subprocess, "Popen", wraps=subprocess.Popen) as run:
         yield run
 
 
