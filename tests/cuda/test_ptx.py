@@ -13,6 +13,7 @@ import pytest
 from jax_enzyme.codegen.gpu import library
 from jax_enzyme.codegen.gpu.architecture import PTX_VERSIONS, architecture, target
 from jax_enzyme.codegen.gpu.derived import derived
+from jax_enzyme.codegen.gpu.live_registers import most_live
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.gpu.ptx import ptx
 from jax_enzyme.codegen.gpu.ptxas import Resources, assemble, find_ptxas
@@ -147,6 +148,36 @@ def test_the_launch_is_static() -> None:
     )  # fmt: skip
     assert ".reqntid 32, 1, 1" in text
     assert not [word for word in ("%ntid", "%nctaid", "%tid.y") if word in text]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_kernels_with_many_live_registers_may_have_them(arch: str) -> None:
+    """NVIDIA's assembler stops at 128 by itself, and keeps the rest in memory."""
+    count = 82
+    reads = "".join(f"double a{n} = v[{n} * 32]; " for n in range(count))
+    writes = "".join(f"v[{n} * 32] = a{n} * a{(n * 7 + 3) % count}; " for n in range(count))
+    source = 'extern "C" __global__ void wide(double *y) { volatile double *v = y + threadIdx.x; %s %s }'
+    function = inline(source % (reads, writes), "wide", "inout y: f64[2624]", {})
+    assert ".minnctapersm 1\n" in ptx(function, arch)
+    (kernel,) = assembled(function, arch)
+    assert not kernel.spills and kernel.registers > 128
+
+
+def test_live_registers() -> None:
+    """What a loop carries is alive all around it; a register of 64 bits counts twice, a predicate not at all."""
+    body = """
+\tld.param.b64 \t%rd1, [p];
+\tmov.b32 \t%r1, 0;
+$L__BB0_1:
+\tld.global.b64 \t%fd1, [%rd1];
+\tsetp.gt.f64 \t%p1, %fd1, 0d0000000000000000;
+\tadd.s32 \t%r1, %r1, 1;
+\t@%p1 bra \t$L__BB0_1;
+\tst.global.b32 \t[%rd1], %r1;
+\tret;"""
+    assert most_live(body) == 5
+    assert most_live(body.replace("@%p1 bra \t$L__BB0_1;", "add.s32 \t%r1, %r1, 2;")) == 5
+    assert most_live(body.replace("st.global.b32 \t[%rd1]", "st.global.b32 \t[%rd2]")) == 7
 
 
 def test_products_and_sums_are_rounded_as_the_source_says() -> None:

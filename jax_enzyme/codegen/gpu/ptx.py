@@ -12,6 +12,7 @@ from jax_enzyme.codegen.gpu.architecture import Target, target
 from jax_enzyme.codegen.gpu.entry import add_entries, entry_name
 from jax_enzyme.codegen.gpu.intrinsics import name_library_calls, refuse_unknown
 from jax_enzyme.codegen.gpu.library import complete
+from jax_enzyme.codegen.gpu.live_registers import with_room
 from jax_enzyme.codegen.optimise import relax, retarget
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.clone import clone_without_debug
@@ -28,7 +29,7 @@ def ptx(function: DeviceFunction, arch: str, *, dimensions: int = 0, fast_math: 
     """The assembly of a device function for an architecture and a batch of so many dimensions: one kernel per stage,
     `entry_name(stage)`. For NVIDIA's (`sm_90`) that is PTX, and what a driver takes."""
     machine, native = optimised(function, target(arch), dimensions, fast_math)
-    return machine.emit_assembly(native)
+    return with_room(machine.emit_assembly(native))
 
 
 def optimised(
