@@ -7,6 +7,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen import unrolling
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.lane_sums import with_common_sums
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_masks import without_short_masks
@@ -90,8 +91,10 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
         run_on_module(passes, native, builder)
-    widened = without_short_masks(native)
-    return native if widened is None else _parsed(to_text(widened))
+    for mended in (without_short_masks, with_common_sums):
+        changed = mended(native)
+        native = native if changed is None else _parsed(to_text(changed))
+    return native
 
 
 def _parsed(text: str) -> llvm.ModuleRef:
