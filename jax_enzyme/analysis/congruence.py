@@ -86,6 +86,8 @@ class Congruence:
         return Congruence.of(self.offset + other.offset, gcd(self.modulus, other.modulus))
 
     def __sub__(self, other: Congruence) -> Congruence:
+        if self.modulus == 0 == other.modulus:
+            return Congruence(self.offset - other.offset, 0)
         return self + other * Congruence(-1, 0)
 
     def __mul__(self, other: Congruence) -> Congruence:

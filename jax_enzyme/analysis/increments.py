@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 
+from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.offsets import Offsets
 from jax_enzyme.analysis.points_to_sets import Place
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Value
+
+Fields = dict[Congruence, None] | None
+"""The places of some fields of an object, in order; None: all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +26,11 @@ class Increments:
     """`grew` and `stored` note what changes; `fresh` and `unread` tell each step what of that is new to it."""
 
     _grown: dict[Value, list[MemoryObject | None]] = field(default_factory=dict[Value, list[MemoryObject | None]])
-    _stored: dict[MemoryObject, int] = field(default_factory=dict[MemoryObject, int])
-    _stores: list[MemoryObject] = field(default_factory=list[MemoryObject])
+    _stored: dict[MemoryObject, list[Congruence | None]] = field(
+        default_factory=dict[MemoryObject, list[Congruence | None]]
+    )
     _seen: dict[tuple[Value, Value], int] = field(default_factory=dict[tuple[Value, Value], int])
-    _read: dict[I.Load, int] = field(default_factory=dict[I.Load, int])
+    _read: dict[tuple[I.Load, MemoryObject], int] = field(default_factory=dict[tuple[I.Load, MemoryObject], int])
     _copied: dict[tuple[Value, Value, MemoryObject, MemoryObject], tuple[int, Offsets, Offsets]] = field(
         default_factory=dict[tuple[Value, Value, MemoryObject, MemoryObject], tuple[int, Offsets, Offsets]]
     )
@@ -33,10 +39,9 @@ class Increments:
         """A value may lead to more places in these objects."""
         self._grown.setdefault(value, []).extend(objects)
 
-    def stored(self, item: MemoryObject) -> None:
-        """An object holds more pointers."""
-        self._stored[item] = self._stored.get(item, 0) + 1
-        self._stores.append(item)
+    def stored(self, item: MemoryObject, at: Congruence | None) -> None:
+        """An object holds more pointers at a place; None: anywhere."""
+        self._stored.setdefault(item, []).append(at)
 
     def fresh(self, reader: Value, operand: Value, place: Place) -> Place:
         """The place of an operand, as far as a step has not seen it."""
@@ -48,17 +53,32 @@ class Increments:
 
     def unread(
         self, load: I.Load, targets: Iterable[MemoryObject], fresh: Collection[MemoryObject | None]
-    ) -> list[MemoryObject]:
-        """The targets of a load that are `fresh`, or in which there is more than when it was asked last."""
-        new = {*fresh, *self._stores[self._read.get(load, 0) :]}
-        self._read[load] = len(self._stores)
-        return [o for o in targets if o in new] if new else []
+    ) -> dict[MemoryObject, Fields]:
+        """The targets of a load that are `fresh`, or in which there is more than when it was asked last, and in which
+        fields of them."""
+        found: dict[MemoryObject, Fields] = {}
+        for item in targets:
+            stored, key = self._stored.get(item, []), (load, item)
+            seen = self._read.get(key, 0)
+            if item in fresh:
+                found[item] = None
+            elif seen < len(stored):
+                found[item] = reduce(_with, stored[seen:], {})
+            self._read[key] = len(stored)
+        return found
 
     def copied(
         self, target: Value, source: Value, item: MemoryObject, here: Offsets, to: MemoryObject, there: Offsets
-    ) -> bool:
-        """Whether a copy has carried all that is in an object from these places to those; it is taken to do so now."""
-        key, now = (target, source, item, to), (self._stored.get(item, 0), here, there)
-        before = self._copied.get(key)
-        self._copied[key] = now
-        return before == now
+    ) -> Fields:
+        """The fields of an object that a copy from these places to those has not carried; it is taken to do so now."""
+        key, stored = (target, source, item, to), self._stored.get(item, [])
+        seen, *places = self._copied.get(key, (0, None, None))
+        self._copied[key] = (len(stored), here, there)
+        return reduce(_with, stored[seen:], {}) if places == [here, there] else None
+
+
+def _with(fields: Fields, at: Congruence | None) -> Fields:
+    if fields is None or at is None:
+        return None
+    fields[at] = None
+    return fields

@@ -34,7 +34,7 @@ from functools import lru_cache
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.escaped import Escaped
-from jax_enzyme.analysis.increments import Increments
+from jax_enzyme.analysis.increments import Fields, Increments
 from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.named_integers import NamedIntegers
 from jax_enzyme.analysis.objects import (
@@ -303,7 +303,7 @@ class PointsTo:
         if item in self._compacted:
             at = next((known for known in fields if known.includes(at)), at)
         if merge(fields.setdefault(at, {}), place, MANY_STORED) or changed:
-            self._increments.stored(item)
+            self._increments.stored(item, None if changed else at)
             self.contents[item] = self.contents.get(item, NOTHING) | objects
             self._work.changed(item)
 
@@ -311,29 +311,30 @@ class PointsTo:
         """What is known of an operand, as far as a step has not seen it before."""
         return self._increments.fresh(reader, operand, self._place(operand))
 
-    def _unread(self, load: I.Load, pointer: Value) -> Mapping[MemoryObject, Offsets]:
-        """The targets in which there may be what a load has not read. What is stored in classes is not counted."""
-        targets = self._targets(pointer)
-        found = dict.fromkeys(self._increments.unread(load, targets, self._fresh(load, pointer)))
-        found |= dict.fromkeys(self._escaped.owned(targets))
-        return {o: targets[o] for o in found}
+    def _unread(self, load: I.Load, targets: Mapping[MemoryObject, Offsets]) -> Mapping[MemoryObject, Fields]:
+        """The targets in which there may be what a load has not read, and in which fields of them. What is stored in
+        classes is not counted."""
+        found = self._increments.unread(load, targets, self._fresh(load, load.operands[0]))
+        return found | dict.fromkeys(self._escaped.owned(targets))
 
     def _held(
-        self, targets: Mapping[MemoryObject, Offsets], size: int | None
+        self, item: MemoryObject, offsets: Offsets, size: int | None, fields: Fields
     ) -> Iterator[tuple[Congruence, Congruence, Place]]:
-        """The pointers in so many bytes behind an address that leads to these targets (None: anywhere in them): where
-        they are, from which place of the address on, and where they lead."""
-        for item, offsets in targets.items():
-            if item is self.unknown:
-                yield ANY, ANY, {item: ANYWHERE}
-                continue
-            self._work.read(item)
-            name = self._escaped.of(item)
-            fields = self._fields.get(item, {}) if name is None else {ANY: self._escaped.place(name)}
+        """The pointers in so many bytes, of some fields of an object, behind an address that leads there (None:
+        anywhere in it): where they are, from which place of the address on, and where they lead."""
+        if item is self.unknown:
+            yield ANY, ANY, {item: ANYWHERE}
+            return
+        self._work.read(item)
+        name = self._escaped.of(item)
+        if name is not None:
+            yield from ((ANY, here, self._escaped.place(name)) for here in offsets)
+            return
+        known = self._fields.get(item, {})
+        for at in list(known if fields is None else fields):
             for here in offsets:
-                for at, held in list(fields.items()):
-                    if size is None or overlap(at, _POINTER, here, size):
-                        yield at, here, dict(held)
+                if at in known and (size is None or overlap(at, _POINTER, here, size)):
+                    yield at, here, known[at]
 
     # -- transfer
 
@@ -383,9 +384,13 @@ class PointsTo:
             if self._trusts_names:
                 return found
         pointer = access.operands[0]
-        targets = self._unread(access, pointer) if isinstance(access, I.Load) else self._targets(pointer)
-        for _, _, held in self._held(targets, self._layout.store_size(type_)):
-            merge(found, held, MOST)
+        targets = self._targets(pointer)
+        new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)
+        size = self._layout.store_size(type_)
+        for item, fields in new.items():
+            read = {at: held for at, _, held in self._held(item, targets[item], size, fields)}
+            for held in read.values():
+                merge(found, held, MOST)
         nothing = not objects_in(found) and not objects_in(self._values.get(access, NOWHERE))
         if T.is_pointer(type_) and nothing and any(o.is_given for o in self._targets(pointer)):
             # An address that came as a number, or in a variable of the program's: nobody knows where it leads.
@@ -521,13 +526,9 @@ class PointsTo:
             self._work.read(item)
             # What is stored in classes is not counted.
             counted = item is not self.unknown and self._escaped.of(item) is None
-            new = {
-                to: places
-                for to, places in targets.items()
-                if not (self._increments.copied(target, source, item, offsets, to, places) and counted)
-            }
-            for at, here, held in list(self._held({item: offsets}, length)) if new else ():
-                for to, places in new.items():
+            for to, places in targets.items():
+                fields = self._increments.copied(target, source, item, offsets, to, places) if counted else None
+                for at, here, held in list(self._held(item, offsets, length, fields)):
                     for there in places:
                         self._add(to, copied_to(at, _POINTER, here, there, length), held)
 

@@ -12,6 +12,7 @@ load that the source calls one of integers holds only what was written as someth
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -73,8 +74,46 @@ class _Fact:
     plain: bool
 
 
-_Facts = dict[MemoryObject, dict[_Fact, None]]
-"""In the order in which they were found."""
+@dataclass(frozen=True)
+class _Passed:
+    """What a copy that leads from many objects to many others carries, by the distance from where it starts: facts go
+    from each source here and on to each target, so that the work is their sum and not their product."""
+
+    copy: I.CallBase
+    back: bool
+
+
+class _Held:
+    """Facts about one object, in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self.facts: dict[_Fact, None] = {}
+        self._places: defaultdict[T.Type, list[Congruence]] = defaultdict(list)
+        self._wide: list[_Fact] = []
+
+    def add(self, new: _Fact) -> None:
+        if new not in self.facts:
+            self.facts[new] = None
+            self._places[new.type].append(new.place)
+            if new.place.modulus:
+                self._wide.append(new)
+
+    def note(self, new: _Fact) -> None:
+        """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would
+        carry facts on for ever."""
+        if new in self.facts:
+            return
+        alike = self._places[new.type]
+        if len(alike) >= MANY:
+            new = replace(new, place=repeated(new.place, alike))
+        # A fact about one place says as much as no other one.
+        covering = (f for f in self._wide if f.type == new.type and f.plain <= new.plain)
+        if not any(f.place.join(new.place) == f.place for f in covering):
+            self.add(new)
+
+
+_Holder = MemoryObject | _Passed
+_Facts = dict[_Holder, _Held]
 
 
 @dataclass(frozen=True)
@@ -82,9 +121,9 @@ class _Way:
     """Of a copy of `size` bytes (None: nobody knows how many): what is at `place` in one object goes `there` in its
     `twin`; numbers of one type `alone`, if there is one."""
 
-    item: MemoryObject
+    item: _Holder
     place: Congruence
-    twin: MemoryObject
+    twin: _Holder
     there: Congruence
     size: int | None
     alone: T.Type | None
@@ -230,7 +269,7 @@ class Words:
     # -- facts
 
     @cached_property
-    def _facts(self) -> _Facts:
+    def _facts(self) -> dict[MemoryObject, dict[_Fact, None]]:
         facts: _Facts = {}
         copies: list[I.CallBase] = []
         for argument, buffer in self.buffers.items():
@@ -252,7 +291,7 @@ class Words:
                 else:
                     self._note_access(facts, instruction)
         self._carry(facts, list(dict.fromkeys(way for copy in copies for way in self._ways(copy))))
-        return facts
+        return {item: held.facts for item, held in facts.items() if isinstance(item, MemoryObject)}
 
     def _constants(self, value: Constant, start: int) -> Iterator[tuple[Congruence, T.Type, int]]:
         match value:
@@ -307,8 +346,8 @@ class Words:
                         _add(facts, item, _Fact(at, kind, size, plain or kind is named))
 
     @remembered
-    def _extent(self, item: MemoryObject) -> int | None:
-        return extent(self._layout, item)
+    def _extent(self, item: _Holder) -> int | None:
+        return extent(self._layout, item) if isinstance(item, MemoryObject) else None
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
         """Where an access of this alignment may be."""
@@ -331,9 +370,13 @@ class Words:
         target, source, size = copy_operands(call)
         alone = copied_type(self.points_to.module, call)
         for one, other in ((source, target), (target, source)):
-            for item, place in self.points_to.place(one).items():
-                for twin, there in self.points_to.place(other).items():
-                    yield _Way(item, place, twin, there, size, alone)
+            from_, to = (list(self.points_to.place(end).items()) for end in (one, other))
+            if len(from_) > 2 and len(to) > 2:
+                passed = _Passed(call, back=one is target), Congruence(0, 0)
+                yield from (_Way(*end, *passed, size, alone) for end in from_)
+                yield from (_Way(*passed, *end, size, alone) for end in to)
+            else:
+                yield from (_Way(*a, *b, size, alone) for a in from_ for b in to)
 
     def _carry(self, facts: _Facts, ways: Sequence[_Way]) -> None:
         """Carries facts over copies until there are no more: each of them over each copy once."""
@@ -341,9 +384,11 @@ class Words:
         pending = ways
         while pending:
             for way in pending:
-                new = list(islice(facts.get(way.item, ()), carried[way], None))
+                if way.item not in facts:
+                    continue
+                new = list(islice(facts[way.item].facts, carried[way], None))
                 carried[way] += len(new)
-                held = facts.setdefault(way.twin, {})
+                held = facts.setdefault(way.twin, _Held())
                 room = self._extent(way.twin)
                 for fact in new:
                     if way.alone is not None and fact.type != way.alone:
@@ -351,8 +396,8 @@ class Words:
                     for moved in _moved(fact, way.place, way.there, way.size):
                         at = inside(moved, fact.size, room)
                         if at is not None:
-                            _note(held, _Fact(at, fact.type, fact.size, plain=False))
-            pending = [way for way in ways if len(facts.get(way.item, ())) > carried[way]]
+                            held.note(_Fact(at, fact.type, fact.size, plain=False))
+            pending = [way for way in ways if way.item in facts and len(facts[way.item].facts) > carried[way]]
 
 
 def _moved_numbers(word: Value) -> Iterator[T.FloatType]:
@@ -362,21 +407,8 @@ def _moved_numbers(word: Value) -> Iterator[T.FloatType]:
             yield value.operands[0].type
 
 
-def _add(facts: _Facts, item: MemoryObject, fact: _Fact) -> None:
-    facts.setdefault(item, {})[fact] = None
-
-
-def _note(held: dict[_Fact, None], new: _Fact) -> None:
-    """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would carry
-    facts on for ever."""
-    if new in held:
-        return
-    alike = [f.place for f in held if f.type == new.type]
-    if len(alike) >= MANY:
-        new = replace(new, place=repeated(new.place, alike))
-    if any(f.type == new.type and f.place.join(new.place) == f.place and f.plain <= new.plain for f in held):
-        return
-    held[new] = None
+def _add(facts: _Facts, item: _Holder, fact: _Fact) -> None:
+    facts.setdefault(item, _Held()).add(fact)
 
 
 def _distances(place: Congruence, fact: _Fact, size: int) -> Iterator[int]:
@@ -395,11 +427,11 @@ def _moved(fact: _Fact, place: Congruence, there: Congruence, size: int | None) 
     """Where a fact comes to lie when `size` bytes from `place` on are copied to `there`: those of an array one by one,
     unless they are many; none where it stays behind."""
     distance = fact.place - place
-    if size is None:
-        yield there + distance
-    elif distance.modulus == 0:
-        if 0 <= distance.offset <= size - fact.size:
+    if distance.modulus == 0:
+        if distance.offset >= 0 and (size is None or distance.offset <= size - fact.size):
             yield there + distance
+    elif size is None:
+        yield there + distance
     else:
         each = range(distance.offset % distance.modulus, size - fact.size + 1, distance.modulus)
         yield from (there + Congruence(at, 0) for at in each) if len(each) <= MANY // 2 else (there + distance,)

@@ -238,3 +238,45 @@ def test_numbers_of_a_long_table() -> None:
     words = Words(PointsTo(module, module.functions["f"]), {})
     assert pieces(words, "r", 8) == []
     assert pieces(words, "x", 16) == [(0, "double"), (8, "double")]
+
+
+def _many(count: int) -> tuple[Words, list[Value]]:
+    """A copy from one of so many objects, each with a number at a place of its own, to one of as many others."""
+    ends = [f"%{end}{i} = call ptr @malloc(i64 800)" for end in ("from", "to") for i in range(count)]
+    places = [f"%at{i} = getelementptr i8, ptr %from{i}, i64 {8 * i + 8}" for i in range(count)]
+    stores = [f"store double 1.0, ptr %at{i}" for i in range(count)]
+    chosen = [
+        f"%{end}.{i} = select i1 %c, ptr %{end}{i}, ptr %{end}{'' if i == 1 else '.'}{i - 1}"
+        for end in ("from", "to")
+        for i in range(1, count)
+    ]
+    copy = f"call void @llvm.memcpy.p0.p0.i64(ptr %to.{count - 1}, ptr %start, i64 %n, i1 false)"
+    start = f"%start = getelementptr i8, ptr %from.{count - 1}, i64 8"
+    body = "\n".join([*ends, *places, *stores, *chosen, start, copy])
+    module = parse(
+        f"define void @f(i1 %c, i64 %n) {{\n{body}\nret void\n}}\n"
+        "declare ptr @malloc(i64)\ndeclare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+    )
+    root = module.functions["f"]
+    return Words(PointsTo(module, root), {}), [_value(root, f"{end}{count - 1}") for end in ("from", "to")]
+
+
+def test_a_copy_between_many_objects_carries_what_each_of_them_holds_to_each_other() -> None:
+    words, (source, target) = _many(4)
+    assert words.numbers(source, 800) == {(8 * i + 8, T.DOUBLE) for i in range(4)}  # and back
+    assert words.numbers(target, 800) == {(8 * i, T.DOUBLE) for i in range(4)}
+
+
+def test_a_copy_between_many_objects_takes_work_in_proportion_to_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways: list[int] = []
+    carry = Words._carry  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: Words, facts: object, found: list[object]) -> None:
+        ways.append(len(found))
+        carry(self, facts, found)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(Words, "_carry", counted)
+    for count in (8, 16):
+        words, (_, target) = _many(count)
+        words.numbers(target, 8)
+    assert ways[1] <= 2.2 * ways[0]
