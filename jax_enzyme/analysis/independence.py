@@ -137,9 +137,13 @@ class Independence:
         return each + sum(self.work(child, of) for child in loop.children)
 
     def _expected(self, loop: Loop) -> int:
-        """About how many iterations a loop has: those of triangles have half of the most."""
-        most = self._length(loop)
-        return self.count(loop) or (_UNKNOWN_TRIPS if most is None else -(-most[0] // 2))
+        """About how many iterations a loop has: those of triangles have half of the most. The most that data may say
+        is mostly that of a type."""
+        found = self._length(loop)
+        if found is None:
+            return self.count(loop) or _UNKNOWN_TRIPS
+        half = -(-found[0] // 2)
+        return half if all(isinstance(a, Iteration) for a in found[1].atoms) else min(half, _UNKNOWN_TRIPS)
 
     def grain(self, loop: Loop) -> int:
         """What the first iteration of a part of a loop is a multiple of."""

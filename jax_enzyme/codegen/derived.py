@@ -385,7 +385,7 @@ class _Job:
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):
             return function, ()
-        regular = join_latches(canonical(function)) if self.steps else function
+        regular = without_needless_clears(join_latches(canonical(function)) if self.steps else function)
         shared, verdicts = share_marked_loops(regular)
         return (function if shared is regular else shared), verdicts
 

@@ -6,7 +6,8 @@
                 store %old + %v, %y[i]
 
 It takes a proof: the places of a buffer's stores, in all iterations of the loops around them, are all of its items, and
-what is read of it is read once, right before it is written for the first time. All else starts from zeros.
+what is read of it is read once, right before it is written for the first time; or it is copied to before all else.
+What is not proved starts from zeros.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import zero
-from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.module import Function, callee_name, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.transform.rewriting import replace_values
+
+_SETTING = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,7 @@ class _Places:
 def without_needless_clears(function: ArrayFunction) -> ArrayFunction:
     """An array function whose loops are regular, less the clears that it does not need, in a copy of the module; the
     function itself where it needs all."""
-    module = clone(function.module)
-    root = module.functions[function.symbol]
+    module, root = function.module, function.module.functions[function.symbol]
     search = _Search(root, Recurrences.of(root, module), DataLayout(module))
     buffers = list(function.buffers)
     read: list[I.Load] = []
@@ -51,11 +53,14 @@ def without_needless_clears(function: ArrayFunction) -> ArrayFunction:
         if loads is not None:
             read += loads
             buffers[index] = replace(buffer, zero=False)
-    if buffers == list(function.buffers):
-        return function
-    replace_values(root, {load: zero(load.type) for load in read})
+    if not read:
+        return function if buffers == list(function.buffers) else replace(function, buffers=tuple(buffers))
+    module, copies = clone_with_map(module)
+    root = module.functions[function.symbol]
+    gone = {copies[load]: zero(load.type) for load in read}
+    replace_values(root, gone)
     for block in root.blocks:
-        block.instructions = [i for i in block.instructions if i not in read]
+        block.instructions = [i for i in block.instructions if i not in gone]
     return replace(function, module=module, buffers=tuple(buffers))
 
 
@@ -70,6 +75,8 @@ class _Search:
 
     def filled(self, buffer: Argument, size: int) -> list[I.Load] | None:
         """The loads of a buffer, all of them of zeros, if its stores fill it; else None."""
+        if self._is_set_before_all(buffer, size):
+            return []
         accesses = self._accesses(buffer)
         if accesses is None:
             return None
@@ -84,6 +91,20 @@ class _Search:
         if len(items) > 1 or not all(self._precedes(load, stores) for load in loads):
             return None
         return loads if _are_all(known, items.pop(), size) else None
+
+    def _is_set_before_all(self, buffer: Argument, size: int) -> bool:
+        """Is the whole buffer copied to, or set, before anything else is done with it?"""
+        users = [user for user, _ in self._users.get(buffer, ())]
+        return any(
+            callee_name(user).startswith(_SETTING)
+            and isinstance(user, I.Call)
+            and user.arguments[0] is buffer
+            and int_value(user.arguments[2]) == size
+            and users.count(user) == 1
+            and self._nest(self._facts.block_of[user]) == []
+            and all(other is user or self._facts.loops.precedes(user, other) for other in users)
+            for user in users
+        )
 
     def _accesses(self, buffer: Argument) -> tuple[list[I.Load], list[I.Store]] | None:
         """All loads and stores of a buffer whose address goes nowhere else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from jax import numpy as jnp
 
 import jax_enzyme as je
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Jvp, Step, Vjp
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.joined_latches import join_latches
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from tests.support.engine import agree, native, three_way
 from tests.support.native import call
@@ -927,6 +931,39 @@ void k(int n, const double *x, double *y) {{
             assert (ran.count((6, 8)), ran.count((6, 7))) == (1, phases), "what they touch, then what they add"
         found.append(result[-1].tobytes())
     assert len(set(found)) == 1
+    agree(three_way(kernel, [x]))
+
+
+def test_rows_whose_lengths_are_data_are_not_taken_for_as_long_as_a_type_permits() -> None:
+    """Each range would have a copy of all of f, of more numbers than are added."""
+    source = """#include <stdlib.h>
+#include <math.h>
+void k(int n, const double *x, double *y) {
+  int m = n / 8, *first = malloc(4 * (m + 1)), *list = malloc(4 * n);
+  double *f = malloc(8 * n);
+  for (int i = 0; i <= m; i++) first[i] = 8 * i - (x[i] > 9);
+  for (int q = 0; q < n; q++) list[q] = q ^ 5;
+#pragma omp parallel for
+  for (int q = 0; q < n; q++) f[q] = sin(x[q]);
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double s = 0;
+    if (i < m)
+      for (int q = first[i]; q < first[i + 1]; q++) s += f[list[q]] * f[list[q]];
+    y[i] = s;
+  }
+  free(first); free(list); free(f);
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 16_384}, flags=("-fopenmp",))
+    gradient = derived.derived(kernel.program, kernel.signature, kernel.binding, STEPS["v"], kernel.options)
+    text = to_text(share_marked_loops(join_latches(canonical(gradient)))[0].module)
+    sizes = [int(size) for size in re.findall(r"[cm]alloc\(i64 (?:noundef )?(\d+)", text)]
+    assert len(sizes) >= 3 and max(sizes) < 8 * 8 * 16_384
+    x = _inputs(16_384)
+    found = [
+        call(_built(kernel, STEPS["v"]), [x, np.cos(x)], team=t and t.address)[-1] for t in (None, Team(2), Team(4))
+    ]
+    assert len({f.tobytes() for f in found}) == 1
     agree(three_way(kernel, [x]))
 
 

@@ -1,4 +1,4 @@
-"""Which results of CUDA kernels need no clearing, and that they are right in memory that holds anything."""
+"""Which results need no clearing, and that they are right in memory that holds anything."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from jax import numpy as jnp
 import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.canonical import with_regular_loops
-from jax_enzyme.ir.arrays import Pullback
+from jax_enzyme.ir.arrays import Pullback, Vjp
 from jax_enzyme.transform.first_writes import without_needless_clears
+from tests.support.engine import agree, native, three_way
 from tests.support.native import call
 
 N = 72
@@ -66,3 +67,26 @@ def test_a_cotangent_that_is_written_once_is_not_cleared() -> None:
     assert [b.name for b in pullback.buffers if b.zero] == ["x_bar"]
     assert not any(b.zero for b in without_needless_clears(with_regular_loops(pullback)).buffers)
     je.check_grads(kernel, (X,))
+
+
+LOOP = "for (int i = 0; i < n; i++)"
+PRAGMA = "\n#pragma omp parallel for\n"
+SHARED = {
+    "each": (f"{PRAGMA} {LOOP} y[i] = exp(x[i]);", ""),
+    "some": (f"{PRAGMA} {LOOP} if (i % 3) y[i] = exp(x[i]);", "y x_bar"),
+    "most": (f"{PRAGMA} for (int i = 1; i < n; i++) y[i] = exp(x[i]);", "y x_bar"),
+    "copied": (f"{LOOP} y[i] = x[i]; {PRAGMA} {LOOP} if (i % 3) y[i] += exp(x[i]);", "x_bar"),
+    "copied later": (f"if (y[0] < 1) {LOOP} y[i] = x[i]; {PRAGMA} {LOOP} y[i] += exp(x[i]);", "y x_bar"),
+    "read before": (f"double s = y[7]; {PRAGMA} {LOOP} y[i] = exp(x[i]); y[1] += s;", "y"),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_functions_with_loops_for_several_threads_clear_no_result_that_they_fill(name: str) -> None:
+    body, cleared = SHARED[name]
+    source = f"#include <math.h>\nvoid f(int n, const double *x, double *y) {{ {body} }}"
+    kernel = native(source, "f", "n: i32, x: f64[n], out y: f64[n]", {"n": 4000}, flags=("-fopenmp",))
+    for steps, result in (((), "y"), ((Vjp((True, False), (False, True)),), "x_bar")):
+        buffers = derived.build(kernel.program, kernel.signature, kernel.binding, steps, kernel.options).buffers
+        assert (result in [b.name for b in buffers if b.zero]) is (result in cleared.split())
+    agree(three_way(kernel, [np.linspace(0.2, 1.4, 4000)]))
