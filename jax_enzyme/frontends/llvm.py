@@ -28,8 +28,11 @@ def read_ir(source: Source, flags: Sequence[str]) -> str:
     except CompileError as error:
         raise CompileError(error.cause, error.place or source.name, error.remedy) from None
     except (RuntimeError, ValueError) as error:
+        what, option = ("LLVM IR", "-S -emit-llvm") if is_text else ("LLVM bitcode", "-c -emit-llvm")
+        if is_text and source.name.endswith(".bc"):
+            what = "LLVM bitcode, which starts with the letters BC, and no LLVM IR as text"
         raise CompileError(
-            f"this is no LLVM IR: {error}", source.name, "LLVM 22 or older, as `clang -S -emit-llvm`"
+            f"this is no {what}: {error}", source.name, f"LLVM 22 or older, as `clang {option}`"
         ) from None
     _refuse_scalable(module, source.name)
     _swap_names_of_aliases(module)

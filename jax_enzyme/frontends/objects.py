@@ -33,7 +33,13 @@ def read_archive(path: Path) -> list[Source]:
         raise CompileError("this is a thin archive: it names its members, and does not hold them", str(path), _REMEDY)
     if not contents.startswith(_ARCHIVE_MAGIC):
         raise CompileError("this is no static library: it does not start as one", str(path), _REMEDY)
-    found = [_bitcode(data, f"{path}({name})", path) for name, data in _members(contents)]
+    try:
+        members = list(_members(contents))
+    except ValueError:  # a length or a place that is no number
+        raise CompileError(
+            "the static library is damaged: a member does not start as one", str(path), _REMEDY
+        ) from None
+    found = [_bitcode(data, f"{path}({name})", path) for name, data in members]
     if not found:
         raise CompileError("the static library has no members", str(path), _REMEDY)
     return found

@@ -193,6 +193,8 @@ def _drop_dead(module: llvm.ModuleRef) -> None:
 def embedded_bitcode(contents: bytes) -> bytes | None:
     """The bitcode in an object file that was compiled with -fembed-bitcode or -ffat-lto-objects, None where there is
     none. RuntimeError where this is no object file."""
-    sections = llvm.ObjectFileRef.from_data(contents).sections()
-    found: Iterable[bytes] = (section.data() for section in sections if section.name() in _BITCODE_SECTIONS)
+    read = llvm.ObjectFileRef.from_data(contents)
+    if not read:
+        raise RuntimeError("LLVM does not know its format")  # asked for sections, it would end the process
+    found: Iterable[bytes] = (section.data() for section in read.sections() if section.name() in _BITCODE_SECTIONS)
     return next((data for data in found if data.startswith(b"BC")), None)

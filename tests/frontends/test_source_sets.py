@@ -242,6 +242,24 @@ def test_objects_and_libraries_that_hold_bitcode(write: Write, tmp_path: Path) -
     assert "-flto" in (caught.value.remedy or "")
 
 
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("half.bc", b"\x81\x02 damaged", "no LLVM bitcode, which starts with the letters BC, and no LLVM IR as text"),
+        ("half.bc", b"BC\xc0\xde damaged", "no LLVM bitcode: LLVM cannot read this"),
+        ("half.o", b"damaged", "no object file: LLVM does not know its format"),  # LLVM ended the process
+        ("half.a", b"damaged", "no static library"),
+        ("half.a", b"!<arch>\n" + b"damaged" * 20, "the static library is damaged"),
+    ],
+)
+def test_damaged_files_are_named(write: Write, tmp_path: Path, name: str, contents: bytes, message: str) -> None:
+    (step,) = write(step__c=STEP)
+    (tmp_path / name).write_bytes(contents)
+    with pytest.raises(CompileError, match=message) as caught:
+        load([step, str(tmp_path / name)], "step")
+    assert caught.value.place == str(tmp_path / name)
+
+
 def test_compile_commands(write: Write, tmp_path: Path) -> None:
     step, half = write(
         src__step__c='#include "scale.h"\ndouble half(double); double step(double x) { return half(x) + SCALE * ONE; }',
