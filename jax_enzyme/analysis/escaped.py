@@ -7,6 +7,10 @@ A call of unknown code may store any pointer that it can reach anywhere that it 
 holds the same pointers, and the class stands for them under one name: pointers that lead into it take constant room
 however many its members are. Classes that share memory are one (union-find, the smaller one into the larger one);
 constants and functions, where nothing is stored, may be in several.
+
+Where places have grown beyond all measure, because one array of a program's holds whatever it has (a hash table with
+records of all types), the objects with pointers that one value leads to are such a class as well, a *crowd*: nothing
+outside of the module is in it. So the work stays bounded by the size of the program.
 """
 
 from __future__ import annotations
@@ -18,16 +22,25 @@ from jax_enzyme.analysis.offsets import ANYWHERE, merge
 from jax_enzyme.analysis.points_to_sets import Place
 from jax_enzyme.ir.module import Function
 
+_CROWD = 16
+"""So many objects with pointers in them are told apart behind one value of a program that has crowds."""
+_MANY_PLACES = 8
+"""So many objects that a value may lead to are there for each instruction before a program has crowds."""
+_FEW_INSTRUCTIONS = 2_500
+"""A program is taken to have as many at least."""
+
 
 class Escaped:
     """The classes, which only grow. `contents` are the objects (and classes) that the pointers in an object lead to,
-    `changed` is told of each object and class that is not what it was."""
+    `changed` is told of each object and class that is not what it was. `length` is that of the program in
+    instructions."""
 
     def __init__(
         self,
         unknown: MemoryObject,
         contents: Mapping[MemoryObject, Objects],
         changed: Callable[[MemoryObject], None],
+        length: int,
     ) -> None:
         self._unknown = unknown
         self._contents = contents
@@ -36,6 +49,8 @@ class Escaped:
         """What an object, or a class that is no more, belongs to."""
         self._members: dict[MemoryObject, set[MemoryObject]] = {}
         self._names: set[MemoryObject] = set()
+        self._crowds: set[MemoryObject] = set()
+        self._room = _MANY_PLACES * max(length, _FEW_INSTRUCTIONS)
         self._expanded: dict[Objects, Objects] = {}
 
     def new(self) -> MemoryObject:
@@ -44,6 +59,22 @@ class Escaped:
         self._names.add(name)
         self._members[name] = set()
         return name
+
+    def crowd(self, place: Place, more: int) -> tuple[MemoryObject, Objects] | None:
+        """Where a place with so many objects more than before has too many: a class, and those that are to belong to
+        it."""
+        self._room -= more
+        if self._room >= 0 or len(place) <= _CROWD:
+            return None
+        own = (o for o in place if o is not None and o is not self._unknown and not o.is_fixed)
+        found = frozenset(o for o in own if self._contents.get(o))
+        if len(found) <= _CROWD:
+            return None
+        name = next(filter(None, map(self.of, found)), None)
+        if name is None:
+            name = self.new()
+            self._crowds.add(name)
+        return name, found
 
     def names_in(self, objects: Objects) -> Objects:
         """The classes among objects."""
@@ -63,10 +94,14 @@ class Escaped:
 
     def place(self, name: MemoryObject) -> Place:
         """Where a pointer from memory of a class may lead."""
-        return {None: ANYWHERE, name: ANYWHERE, self._unknown: ANYWHERE}
+        return {None: ANYWHERE, **dict.fromkeys(self.behind(name), ANYWHERE)}
+
+    def behind(self, name: MemoryObject) -> list[MemoryObject]:
+        """What the pointers in a class lead to."""
+        return [name] if name in self._crowds else [name, self._unknown]
 
     def add(self, name: MemoryObject, objects: Iterable[MemoryObject]) -> list[Function]:
-        """Objects, and all behind them, belong to a class; the functions among those that are new."""
+        """Objects, and all behind them, belong to a class; the functions that code outside can call from now on."""
         found: list[Function] = []
         pending = list(objects)
         while pending:
@@ -74,11 +109,13 @@ class Escaped:
             name = self.of(name) or name
             other = self.of(item)
             if other is not None:
-                self._unite(name, other)
-            elif item is not self._unknown and item not in self._members[name]:
+                found += self._unite(name, other)
+            elif item is self._unknown:
+                found += self._opened(name)
+            elif item not in self._members[name]:
                 self._members[name].add(item)
                 if isinstance(item.site, Function):
-                    found.append(item.site)
+                    found += [] if name in self._crowds else [item.site]
                 elif not item.is_constant:
                     self._class[item] = name
                     self._changed(item)
@@ -86,15 +123,27 @@ class Escaped:
                 pending += self._contents.get(item, NOTHING)
         return found
 
-    def _unite(self, one: MemoryObject, other: MemoryObject) -> None:
+    def _opened(self, name: MemoryObject) -> list[Function]:
+        """Code outside reaches a class; the functions that it can call because of that."""
+        if name not in self._crowds:
+            return []
+        self._crowds.discard(name)
+        for item in (*self._members[name], *(n for n in self._names if self.of(n) is name)):
+            self._changed(item)
+        return [o.site for o in self._members[name] if isinstance(o.site, Function)]
+
+    def _unite(self, one: MemoryObject, other: MemoryObject) -> list[Function]:
         if one is other:
-            return
+            return []
+        found = [] if one in self._crowds and other in self._crowds else [*self._opened(one), *self._opened(other)]
         if len(self._members[one]) < len(self._members[other]):
             one, other = other, one
         self._members[one] |= self._members.pop(other)
         self._class[other] = one
+        self._crowds.discard(other)
         self._changes(one)
         self._changes(other)
+        return found
 
     def _changes(self, name: MemoryObject) -> None:
         self._expanded.clear()

@@ -140,7 +140,7 @@ class PointsTo:
         instructions = list(self.instructions())
         # What is written to memory waits, so that addresses that a loop moves are known up to their stride.
         self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, writes_pointers)
-        self._escaped = Escaped(self.unknown, self.contents, self._work.changed)
+        self._escaped = Escaped(self.unknown, self.contents, self._work.changed, len(instructions))
         self._start()
         # At first, a pointer that is called leads to what was found for it so far, integers lead nowhere, and what is
         # called an integer is one. Only if that does not hold in the end may they lead anywhere.
@@ -156,7 +156,9 @@ class PointsTo:
         self._work.close()
         for item, held in self.contents.items():
             name = self._escaped.of(item)
-            self.contents[item] = self._escaped.expanded(held if name is None else frozenset([name, self.unknown]))
+            self.contents[item] = self._escaped.expanded(
+                held if name is None else frozenset(self._escaped.behind(name))
+            )
 
     def instructions(self) -> Iterator[I.Instruction]:
         """Those of all functions."""
@@ -283,9 +285,13 @@ class PointsTo:
         most = _MANY_JOINED if isinstance(value, I.Phi) else MOST
         changed = merge(known, place, most if before < _MANY_OBJECTS else 1)
         if changed:
-            self._increments.grew(value, changed)
             if len(known) > before:
                 self._leads.pop(value, None)
+                if (crowd := self._escaped.crowd(known, len(known) - before)) is not None:
+                    self._escape(*crowd)
+                    merge(known, self._escaped.shortened({crowd[0]: ANYWHERE}, known), 1)
+                    changed += self._escaped.names_in(objects_in(known))
+            self._increments.grew(value, changed)
             self._work.changed(value)
 
     def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:

@@ -53,6 +53,11 @@ class MemoryObject:
         return isinstance(self.site, GlobalVariable) and self.site.is_constant
 
     @property
+    def is_fixed(self) -> bool:
+        """A function or a table: nothing is stored there."""
+        return self.is_constant or isinstance(self.site, Function)
+
+    @property
     def is_given(self) -> bool:
         """Whether it holds something before the function starts that the module does not show."""
         return self.kind == "buffer" or (isinstance(self.site, GlobalVariable) and self.site.initializer is None)

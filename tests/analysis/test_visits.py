@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.analysis import memory, words
+from jax_enzyme.analysis import escaped, memory, words
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.evaluation import Effort
@@ -130,6 +130,28 @@ def given(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_records_that_unknown_calls_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert given(80, monkeypatch) <= 2.2 * given(40, monkeypatch)
+
+
+KEPT = "  %r{i} = alloca [64 x ptr]\n  store ptr %r{i}, ptr %all\n"
+PASSED = "  %a{i} = getelementptr ptr, ptr %p, i64 {i}\n  store ptr %p, ptr %a{i}\n  %q{i} = load ptr, ptr %a{i}\n"
+
+
+def crowded(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Whatever a program has is in one table, from which each of its functions takes it."""
+    text = "".join(KEPT.format(i=i) for i in range(count)) + "  %p = load ptr, ptr %all\n"
+    text += "".join(PASSED.format(i=i) for i in range(count))
+    module = parse(f"define void @f() {{\n  %all = alloca ptr\n{text}  ret void\n}}")
+    monkeypatch.setattr(escaped, "_FEW_INSTRUCTIONS", 0)
+    points_to, sizes = joined(module, monkeypatch)
+    records = {item for value, item in points_to.objects.items() if value.name.startswith("r")}
+    loaded = [i for i in points_to.root.instructions() if i.name.startswith(("p", "q"))]
+    assert len(records) == count and all(points_to.of(pointer) == records for pointer in loaded)
+    return sizes
+
+
+def test_records_of_all_kinds_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the pairs of values and records, and not as those times what each of them holds."""
+    assert crowded(80, monkeypatch) <= 4.2 * crowded(40, monkeypatch)
 
 
 COPIES = """

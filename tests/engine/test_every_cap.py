@@ -40,6 +40,7 @@ BEYOND = {
     "analysis.congruence:_TOO_MANY": (2, "copies_around_a_cycle"),
     "analysis.counters:_DEEP": (0, "control"),
     "analysis.digits:_ELIMINATIONS": (0, "pointers"),
+    "analysis.escaped:_MANY_PLACES": (0, "many_objects"),
     "analysis.evaluation:_MOST_BLOCKS": (0, "control"),
     "analysis.guards:MAX_CONDITIONS": (1, "control"),
     "analysis.implications:_LOOKED_THROUGH": (1, "control"),
