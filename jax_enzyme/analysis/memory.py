@@ -83,7 +83,7 @@ from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module, callee_name
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module, callee_name, declared_name
 from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
@@ -98,6 +98,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.files import OPENS
 from jax_enzyme.rules.helpers import BORROW
 
 _TRUST, _SETTLED = "names are trusted", "all is found"
@@ -521,6 +522,8 @@ class PointsTo:
                 self._add(self.objects[call], ANY, {self.objects[call]: ANYWHERE})
             case None:
                 self._visit_unknown(call)
+            case Effect.READ_CLOCK if declared_name(call) in OPENS:
+                self._join(call, {None: START, self._object("stream", call): START})
             case effect:
                 is_foreign = effect is Effect.READ_CLOCK and T.is_pointer(call.type)
                 self._join(call, {self.unknown if is_foreign else None: ANYWHERE})

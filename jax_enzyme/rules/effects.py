@@ -31,7 +31,7 @@ class Effect(enum.Enum):
     GATHER = "loads lanes of a vector through a vector of pointers"
     SCATTER = "stores lanes of a vector through a vector of pointers"
     VECTOR_REDUCE = "reduces the lanes of a floating-point vector to a scalar"
-    READ_CLOCK = "reads a clock, an environment or a random source: an inactive number"
+    READ_CLOCK = "reads a clock, an environment, a random source or where a file is: an inactive number"
     BARRIER = "waits for the other threads of a block or a warp"
     FENCE = "orders what this thread does to memory, as other threads see it"
     VOTE = "waits for the other threads of a block or a warp, and returns an integer that they have agreed on"
@@ -119,7 +119,7 @@ _FUNCTIONS: dict[Effect, str] = {
     ),
     Effect.READ_CLOCK: (
         "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf "
-        "MPI_Wtime MPI_Wtick"
+        "MPI_Wtime MPI_Wtick fopen fopen64 fclose rewind fseek fseeko ftell ftello feof ferror clearerr fileno"
     ),
     Effect.BARRIER: "__je_warp_sync",
     Effect.VOTE: "__je_barrier_count __je_barrier_and __je_barrier_or __je_ballot __je_any __je_all __je_active_mask",

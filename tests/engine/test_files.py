@@ -135,6 +135,13 @@ WAYS = {
         if (fread(back, 4, 3, f) != 3) abort();
         fclose(f);
         for (int i = 0; i < 3; i++) y[i] = back[i] * x[i] * x[i];""",
+    "a record of numbers has its own file": """struct body { double x[3]; FILE *file; } own = {{0}, NULL};
+        void *what[2] = {&own, (own.file = fopen("/dev/null", "r"))};
+        for (int i = 0; i < 3; i++) own.x[i] = x[i] * x[i];
+        FILE *file = what[own.file != NULL];
+        if (fseek(file, 0, SEEK_SET) || ftell(file) || ferror(file) || feof(file)) abort();
+        fclose(file);
+        memcpy(y, own.x, 24);""",
 }
 
 

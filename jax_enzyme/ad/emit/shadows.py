@@ -113,8 +113,9 @@ class ShadowedCopy(CodeCopy, ABC):
             if not isinstance(found, Constant):
                 self.companions[value] = found  # it is computed once, at the start
             return found
-        if self.is_own_shadow(value):
-            return self.value(value)
+        objects = self.facts.points_to.of(value)
+        if self.is_own_shadow(value) or (objects and all(o.kind == "stream" for o in objects)):
+            return self.value(value)  # no program reads what a stream leads to
         assert isinstance(value, I.Instruction)
         raise self.facts.refused(value, ORIGIN)
 
