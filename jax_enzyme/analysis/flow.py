@@ -11,7 +11,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_of, declared_name
-from jax_enzyme.ir.values import Value, lane_of
+from jax_enzyme.ir.values import ConstantNull, Value, lane_of
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.instructions import RECIPROCAL
 from jax_enzyme.rules.rule import ZERO, Kind, Rule
@@ -49,10 +49,16 @@ def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
     """The derivative rule of an arithmetic instruction or of a call to a function without a body."""
     if isinstance(instruction, I.CallBase):
         name = declared_name(instruction)
-        return rules.for_call(name, instruction.function_type) if name else None
+        rule = rules.for_call(name, instruction.function_type) if name else None
+        return None if rule is not None and _stores_address(instruction, rule) else rule
     if instruction.opcode == "fdiv" and _is_unit(instruction.operands[0]):
         return RECIPROCAL
     return rules.for_call("rint") if rounds(instruction) else rules.for_opcode(instruction.opcode)
+
+
+def _stores_address(call: I.CallBase, rule: Rule) -> bool:
+    """Whether a call leaves an address in memory besides, of which no rule tells."""
+    return rule.name in ("strtod", "strtof") and not isinstance(call.arguments[1], ConstantNull)
 
 
 def _is_unit(value: Value) -> bool:

@@ -19,7 +19,7 @@ Andersen's analysis with offsets, insensitive to flow and calling context:
 
 So a counter beside a pointer does not move it, a member of a structure in an array has its offset modulo the size of
 the structure, however the loop is written, and the elements of a small array in it have theirs. What a program's source
-calls an integer (`long` by its TBAA) is no pointer, unless the solution finds that addresses are stored as such.
+calls an integer (`long` by its TBAA), and what is only counted, compared and indexed with, is no pointer.
 
 One worklist (`analysis.dependence`) visits an instruction again when what it has read has changed. The lattice is
 climbed in steps, each from the solution of the one before: what a pointer leads to that nothing was found for is
@@ -101,7 +101,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import OPENS
 from jax_enzyme.rules.helpers import BORROW
 
-_TRUST, _SETTLED = "names are trusted", "all is found"
+_SETTLED = "all is found"
 """What steps rest on besides facts: those that do run again when it changes."""
 _MANY_JOINED = 4
 """So many congruences are kept for each object in a phi."""
@@ -143,14 +143,10 @@ class PointsTo:
         self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, writes_pointers)
         self._escaped = Escaped(self.unknown, self.contents, self._work.changed, len(instructions))
         self._start()
-        # At first, a pointer that is called leads to what was found for it so far, integers lead nowhere, and what is
-        # called an integer is one. Only if that does not hold in the end may they lead anywhere.
+        # At first, a pointer that is called leads to what was found for it so far, and integers lead nowhere. Only if
+        # that does not hold in the end may they lead anywhere.
         self._is_settled = False
-        self._trusts_names = True
         self._work.run()
-        if self._named.are_addresses(self.of):
-            self._trusts_names = False
-            self._work.changed(_TRUST)
         self._is_settled = True
         self._work.changed(_SETTLED)
         self._work.go_on()
@@ -387,9 +383,7 @@ class PointsTo:
         # Null as well: nobody notes where memory is cleared.
         found: Place = {None: START if T.is_pointer(type_) else ANYWHERE}
         if isinstance(access, I.Load) and self._named.is_named(access):
-            self._work.read(_TRUST)
-            if self._trusts_names:
-                return found
+            return found
         pointer = access.operands[0]
         targets = self._targets(pointer)
         new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)

@@ -1,17 +1,25 @@
-"""What a program's source calls an integer of 64 bits (`long` by its TBAA), and whether that may be an address all the
-same."""
+"""Integers of 64 bits that are no addresses, whatever lies where they are loaded: those that a program's source calls
+integers (`long` by its TBAA), and that are only counted, compared and indexed with.
+
+What goes on, to memory, to a call or into a pointer, may be an address all the same: `slots[j] = slots[i]`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from jax_enzyme.analysis.objects import Objects
+from jax_enzyme.analysis.objects import call_effect, leaves_pointers
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import ConstantExpr, Value
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import ConstantNull, Value
+
+_CASTS = frozenset("trunc zext sext bitcast inttoptr addrspacecast".split())
+_NUMBERS = frozenset("mul sdiv udiv srem urem".split())
+"""What these make of an address is none."""
 
 
 class NamedIntegers:
@@ -20,7 +28,6 @@ class NamedIntegers:
     def __init__(self, module: Module, functions: Sequence[Function]) -> None:
         self._module = module
         self._instructions = [i for f in functions for i in f.instructions()]
-        self._accesses = [i for i in self._instructions if isinstance(i, I.Load | I.Store)]
 
     def is_named(self, load: I.Load) -> bool:
         """Whether a load is of one. What loses its name when LLVM moves it keeps its address."""
@@ -28,32 +35,49 @@ class NamedIntegers:
             return False
         kind = accessed_type(self._module, load)
         is_nameless = kind is None and "tbaa" not in dict(load.metadata)
-        return kind == T.I1 or (is_nameless and load.operands[0] in self._addresses)
-
-    def are_addresses(self, objects: Callable[[Value], Objects]) -> bool:
-        """Whether an address, not the distance of two, is stored as one, by the `objects` that values lead to; or may
-        be, where an optimiser has lost its name: integers become pointers again."""
-        stored = [a.operands[0] for a in self._named if isinstance(a, I.Store)]
-        if any(objects(value) and not _is_distance(value) for value in stored):
-            return True
-        casts = (i for i in self._instructions if isinstance(i, I.Cast) and i.opcode == "inttoptr")
-        return any(not _makes(cast.operands[0]) for cast in casts)
-
-    @cached_property
-    def _named(self) -> list[I.Load | I.Store]:
-        moved = ((a, I.accessed_value(a).type) for a in self._accesses)
-        return [a for a, type_ in moved if type_ == T.I64 and accessed_type(self._module, a) == T.I1]
+        is_named = kind == T.I1 or (is_nameless and load.operands[0] in self._addresses)
+        return is_named and load not in self._going_on
 
     @cached_property
     def _addresses(self) -> frozenset[Value]:
         """Where they are, unless pointers are accessed at the same address."""
-        pointers = {a.operands[-1] for a in self._accesses if T.is_pointer(I.accessed_value(a).type)}
-        return frozenset(a.operands[-1] for a in self._named) - pointers
+        accesses = [(i, I.accessed_value(i).type) for i in self._instructions if isinstance(i, I.Load | I.Store)]
+        pointers = {a.operands[-1] for a, type_ in accesses if T.is_pointer(type_)}
+        named = (a for a, type_ in accesses if type_ == T.I64 and accessed_type(self._module, a) == T.I1)
+        return frozenset(a.operands[-1] for a in named) - pointers
+
+    @cached_property
+    def _going_on(self) -> dict[Value, None]:
+        return reached((v for i in self._instructions for v in _handed_over(i)), _moved)
 
 
-def _makes(value: Value) -> bool:
-    return isinstance(value, I.Instruction | ConstantExpr) and value.opcode in ("ptrtoint", "ptrtoaddr")
+def _handed_over(instruction: I.Instruction) -> Iterable[Value]:
+    """What an instruction puts where others find it, or takes for an address."""
+    match instruction:
+        case I.Store() | I.Return() | I.Cast(opcode="inttoptr"):
+            return instruction.operands[:1]
+        case I.AtomicRMW() | I.CmpXchg():
+            return instruction.operands[1:]
+        case I.GetElementPtr(operands=[ConstantNull(), *indices]):
+            return indices
+        case I.CallBase() if call_effect(instruction) is None and not leaves_pointers(instruction):
+            return instruction.arguments
+        case _:
+            return ()
 
 
-def _is_distance(value: Value) -> bool:
-    return isinstance(value, I.BinaryOp) and value.opcode == "sub" and all(map(_makes, value.operands))
+def _moved(value: Value) -> Iterable[Value]:
+    """What a value may be made of so that an address in that is one in it."""
+    match value:
+        case I.Select():
+            return value.operands[1:]
+        case I.Cast() if value.opcode in _CASTS:
+            return value.operands
+        case I.BinaryOp() if value.opcode not in _NUMBERS:
+            return value.operands
+        case I.Phi() | I.Freeze() | I.InsertValue() | I.ExtractValue() | I.InsertElement() | I.ShuffleVector():
+            return value.operands
+        case I.ExtractElement():
+            return value.operands[:1]
+        case _:
+            return ()

@@ -2,12 +2,13 @@
 
 Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results,
 reductions of vectors and what moves their lanes become scalar calls with a rule each (`rules.table`), arithmetic,
-shuffles, and stores; texts that are copied, copies of as many bytes:
+shuffles, and stores; texts that are copied, copies of as many bytes; what searches memory gives a distance in that:
 
     before    %r = call double @modf(double %x, ptr %p)
               %z = call { double, double } @cexp(double %a, double %b)
               %s = call double @llvm.vector.reduce.fadd.v2f64(double %t, <2 x double> %v)
               %c = call ptr @strcpy(ptr %to, ptr %from)
+              %q = call ptr @memchr(ptr %memory, i32 %byte, i64 %size)
 
     after     %r = call double @je.modf_fraction.f64(double %x)
               %i = call double @llvm.trunc.f64(double %x)
@@ -23,6 +24,13 @@ shuffles, and stores; texts that are copied, copies of as many bytes:
               %l = call i64 @strlen(ptr %from)
               %n = add i64 %l, 1
               call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %n, i1 false)
+              %found = call ptr @memchr(ptr %memory, i32 %byte, i64 %size)
+              %none = icmp eq ptr %found, null
+              %to.found = ptrtoint ptr %found to i64
+              %to.memory = ptrtoint ptr %memory to i64
+              %distance = sub i64 %to.found, %to.memory
+              %place = getelementptr i8, ptr %memory, i64 %distance
+              %q = select i1 %none, ptr null, ptr %place
 
 The `je.*` functions are declarations that `rules.helpers.link` completes; their values are those of the original calls.
 A call that the module defines itself, or whose type is not the library's, stays.
@@ -35,8 +43,9 @@ from collections.abc import Callable, Iterator, Mapping
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Module, declared_callee
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.metadata import MDNode
+from jax_enzyme.ir.module import Function, Module, declared_callee
+from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
 from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.rules.emit import emit
@@ -106,6 +115,8 @@ _EXTENDED = (T.FloatType("x86_fp80"), T.FloatType("fp128"))
 """What `long double` is: on x86, and on aarch64."""
 _WITHOUT_HELPERS = frozenset({"sincos", "modf", "frexp", "cdivide", *REAL_PARTS})
 """What is lowered in a type that is wider than the helpers' double, too."""
+_LOWERED = ("je.lowered", MDNode())
+"""Says of a call that all is done."""
 _FAR = 1 << 20
 """No exponent is so large: what `ilogb` answers for zeros, infinities and NaN is."""
 _SIZE = "(x0 if copysign(1, x0) > 0 else -x0)"
@@ -208,6 +219,20 @@ def _length(site: _Site, text: Value, *limit: Value) -> Value:
     return site.builder.call(site.declarations.function("strnlen" if limit else "strlen", type_), [text, *limit])
 
 
+def _search(site: _Site) -> Value:
+    """What is found lies where the first argument leads, or is null."""
+    memory, builder = site.arguments[0], site.builder
+    callee = site.call.callee
+    assert isinstance(callee, Function)
+    found = builder.call(callee, site.arguments)
+    assert isinstance(found, I.Call)
+    found.metadata.append(_LOWERED)
+    end, start = (builder.cast("ptrtoint", pointer, T.I64) for pointer in (found, memory))
+    place = builder.gep(T.I8, memory, [builder.binary("sub", end, start)])
+    null = ConstantNull(T.PTR)
+    return builder.select(builder.icmp("eq", found, null), null, place)
+
+
 def _analytic(name: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         flat = site.parts()
@@ -267,6 +292,7 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "strcpy": _strcpy,
     "strcat": _strcat,
     "strncpy": _strncpy,
+    **dict.fromkeys(("memchr", "strchr", "strrchr", "strstr"), _search),
     "fortran_mod": lambda site: site.math("fmod", *site.arguments[:2]),
     "fortran_modulo": _modulo,
     "cpowi": _analytic("cpowi"),
@@ -288,6 +314,7 @@ _INTRINSICS: Mapping[str, _Lowering] = {
 _SHAPES: Mapping[str, str] = {
     "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",
     "posix_memalign": "i:pii", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
+    "memchr": "p:pii", "strchr": "p:pi", "strrchr": "p:pi", "strstr": "p:pp",
     "fortran_mod": "f:ffpi", "fortran_modulo": "f:ffpi", "cpowi": "c:ci",
     "cabs": "f:c", "carg": "f:c", "creal": "f:c", "cimag": "f:c", "conj": "c:c", "cproj": "c:c",
     "cmultiply": "c:cc", "cdivide": "c:cc", "cpow": "c:cc",
@@ -297,7 +324,7 @@ _SHAPES: Mapping[str, str] = {
 
 def _lowering(instruction: I.Instruction) -> _Lowering | None:
     """How an instruction is rewritten, None if it stays."""
-    if not isinstance(instruction, I.Call):
+    if not isinstance(instruction, I.Call) or _LOWERED in instruction.metadata:
         return None
     callee = declared_callee(instruction)
     if callee is None:

@@ -124,6 +124,16 @@ REFUSED = (
         result=2.25,
     ),
     Program(
+        "an_address_made_of_another_and_the_distance_of_two",
+        "#include <stdint.h>\n#include <stdlib.h>\ndouble k(double x) {\n"
+        "  double *a = malloc(16), *b = malloc(16), s = 0;\n  a[0] = a[1] = x * x, b[0] = b[1] = x * x * x;\n"
+        "  intptr_t away[2] = {\n    (intptr_t)b - (intptr_t)a, 0};\n"
+        "  for (int i = 0; i < 2; i++) s += *(double *)((char *)(a + i) + away[i]);\n"
+        "  free(a), free(b);\n  return s;\n}",
+        7,
+        ORIGIN,
+    ),
+    Program(
         "text_and_back",
         "#include <stdio.h>\n#include <stdlib.h>\ndouble k(double x) {\n  char b[64];\n"
         '  snprintf(b, 64, "%.17g", x);\n  return atof(b) * x;\n}',
