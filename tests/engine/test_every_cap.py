@@ -102,6 +102,7 @@ ELSEWHERE = {
     "ad.emit.nodes:_LIMIT": "where a limit is kept",
     "ad.loop_choices:_MOST": _SPEED,
     "ad.plan.late_sums:_MOST_APART": _SPEED,
+    "codegen.gpu.live_registers:_LIMIT": _SPEED,
     "codegen.gpu.ptxas:_LIMITS": "what devices have, by their manuals",
     "codegen.gpu.traffic:_MOST_SECTORS": _MODEL,
     "codegen.gpu.traffic:_STEPS": _MODEL,
