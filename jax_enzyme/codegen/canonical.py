@@ -39,7 +39,7 @@ from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.mpi.table import note_interface
 from jax_enzyme.transform.carried_loads import load_again
-from jax_enzyme.transform.divisions import note_divisions
+from jax_enzyme.transform.divisions import note_divisions, show_divisors
 from jax_enzyme.transform.failure_sites import keep_failures_apart
 from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lower_calls import lower_calls
@@ -90,6 +90,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     at_last = (retype, choose_by_turn, *on_loads, of_module(lower_calls), of_module(define_poison))
     module = through(result, of_module(_with_single_entries), *at_last).module
     take_apart(result.module, module)
+    show_divisors(module)
     drop_scopes(module)
     show_attributes(module)
     note_interface(module)

@@ -12,10 +12,14 @@
               %q = sdiv i32 %a, %d
 
 It is the last that is done to a function before it is compiled. The engine never sees the branches, and what the
-optimiser has removed by then, because nothing uses it, is not looked at. Two kinds are the exception, and the first
-that is looked at: divisions in loops that nothing else ends, as an optimiser that removed one would leave a loop
-without an end, and those by what is 0 by the sizes and integers of this call, from which it would conclude that they
-never run.
+optimiser has removed by then, because nothing uses it, is not looked at. Two kinds are the exception. Divisions in
+loops that nothing else ends are guarded first of all, as an optimiser that removed one would leave a loop without an
+end. And from a division by what is 0 by the sizes and integers of this call it would conclude that it never runs:
+
+    %near = icmp ult i32 (%d + 1), 2                         what divisors are is hidden before it optimises, if they
+    %kept = call i32 @je.divisor.i32(i32 %d)                 are 0 or -1; where nothing but the call is left then, there
+    %hidden = select i1 %near, i32 %kept, i32 %d             is no result, and all others are shown again
+    %q = sdiv i32 %a, %hidden
 """
 
 from __future__ import annotations
@@ -24,26 +28,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from jax_enzyme.analysis.call_constants import CallConstants
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.debug import note_places
-from jax_enzyme.ir.module import Function, Module, callee_of
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.transform.failing import address_taken
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.insertion import NEVER_RETURNS, Check, insert_checks
+from jax_enzyme.transform.rewriting import Change, lower, remove_dead, substitute
 
 _SIGNED = ("sdiv", "srem")
 _DIVISIONS = ("sdiv", "srem", "udiv", "urem")
+_DIVISOR = "je.divisor."
 
 
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
@@ -58,16 +63,39 @@ def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:
     return _guarded(function, _endless_blocks(_root(function)))
 
 
-def has_divisions(module: Module) -> bool:
-    """Whether there are any that may have no result."""
-    return any(may_trap(i) for f in module.functions.values() for i in f.instructions())
+def hide_divisors(module: Module) -> Module:
+    """A copy of the module in which no optimiser sees that a divisor is 0, or the one that overflows; the module itself
+    where it has no such divisions."""
+    return lower(module, _hidden)
 
 
-def guard_constant_divisions(function: ArrayFunction) -> ArrayFunction:
-    """The array function in a copy of the module where divisions fail whose divisor is 0 in this call, or the one that
-    overflows, before an optimiser finds that out and takes it that control never comes there; itself where there are
-    none."""
-    return _guarded(function, _constant_divisions(_root(function)))
+def guard_hidden_divisions(function: ArrayFunction) -> ArrayFunction:
+    """The array function in a copy of the module where divisions fail of which it is known by now that they have no
+    result; itself where there are none."""
+    functions = reachable_functions(_root(function))
+    guarded = _guarded(function, ((f, b) for f in functions for b in f.blocks if _known(b.instructions)))
+    for target in guarded.module.functions.values() if guarded is not function else ():
+        substitute(target, {divisor: divisor.operands[0] for divisor in _known(target.instructions())})
+    return guarded
+
+
+def _known(instructions: Iterable[I.Instruction]) -> list[I.Instruction]:
+    """The hidden divisors by which something is divided whatever they are."""
+    return [d for i in instructions if may_trap(i) and isinstance(d := i.operands[1], I.Instruction) and _is_hidden(d)]
+
+
+def show_divisors(module: Module) -> None:
+    """Ends that, in place."""
+    hidden = [name for name in module.functions if name.startswith(_DIVISOR)]
+    for function in module.functions.values() if hidden else ():
+        shown: dict[Value, Value] = {i: i.operands[0] for i in function.instructions() if _is_hidden(i)}
+        chosen = ((i, I.merged(i)) for i in function.instructions() if isinstance(i, I.Select))
+        shown.update((i, other) for i, (one, other) in chosen if shown.get(one) is other)
+        if shown:
+            substitute(function, shown)
+            remove_dead(function)
+    for name in hidden:
+        del module.functions[name]
 
 
 def _root(function: ArrayFunction) -> Function:
@@ -93,16 +121,23 @@ def _guarded(function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBloc
     return replace(function, module=module)
 
 
-def _constant_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
-    """The blocks with such divisions."""
-    constants: CallConstants | None = None
-    for target in reachable_functions(root):
-        for block in target.blocks:
-            for instruction in filter(may_trap, block.instructions):
-                constants = constants or CallConstants(root)
-                divisor = instruction.operands[1]
-                if constants.may_be(divisor, 0) or constants.of(divisor) == (-1, 0):
-                    yield target, block
+def _hidden(division: I.Instruction, declarations: Declarations) -> Change | None:
+    if not may_trap(division):
+        return None
+    dividend, divisor = division.operands
+    kind = division.type
+
+    def change(at: Builder) -> Value:
+        near = at.icmp("ult", at.binary("add", divisor, const_int(kind, 1)), const_int(kind, 2))
+        callee = declarations.function(f"{_DIVISOR}{kind}", T.FunctionType(kind, (kind,)), (*PURE, "norecurse"))
+        hidden = at.select(near, at.call(callee, [divisor], attributes=PURE), divisor)
+        return at.insert(with_operands(division, [dividend, hidden]))
+
+    return change
+
+
+def _is_hidden(value: Value) -> bool:
+    return callee_name(value).startswith(_DIVISOR)
 
 
 def _endless_blocks(root: Function) -> Iterator[tuple[Function, BasicBlock]]:

@@ -1,7 +1,7 @@
 """What every kernel goes through before it is optimised.
 
 bind -> static objects -> streams -> allocators -> dynamic casts -> closures -> struct copies ->
-divisions in endless loops -> local variables -> divisions by constants -> devirtualise -> canonical form
+divisions in endless loops -> divisors -> devirtualise -> canonical form
 
 What an optimiser would take for undefined is made a failure first, and what it cannot see through is said in C's terms.
 All else waits until little is left of the code: calls that end the process, large local variables.
@@ -10,11 +10,10 @@ All else waits until little is left of the code: calls that end the process, lar
 from __future__ import annotations
 
 from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
-from jax_enzyme.ir.passes import run
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
-from jax_enzyme.transform.divisions import guard_constant_divisions, guard_endless_loops, has_divisions
+from jax_enzyme.transform.divisions import guard_endless_loops, hide_divisors
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
@@ -23,20 +22,13 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function as LLVM may optimise it; itself where there is nothing to do."""
-    return through(function, *_EXPLICIT, guard_endless_loops, _with_constant_divisions, devirtualise)
+    return through(function, *_EXPLICIT, guard_endless_loops, of_module(hide_divisors), devirtualise)
 
 
 def prepare_calls(function: ArrayFunction) -> ArrayFunction:
     """The first part of it: what it calls is C's, and called directly wherever that is possible. Local variables stay
     as they are."""
     return through(function, *_EXPLICIT, devirtualise)
-
-
-def _with_constant_divisions(function: ArrayFunction) -> ArrayFunction:
-    if not has_divisions(function.module):
-        return function
-    # A front end leaves every local variable in memory: a divisor, too.
-    return through(function, of_module(lambda module: run(module, ["sroa"])), guard_constant_divisions)
 
 
 _EXPLICIT = (

@@ -1,6 +1,6 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
-optimised, flat -> private volatile memory -> devirtualise -> failures -> struct copies -> private globals
+optimised, flat -> private volatile memory -> devirtualise -> divisions -> failures -> struct copies -> private globals
 -> reallocations -> instructions of x86 -> masked memory -> address lanes -> tables of pointers -> optimise again
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.divisions import guard_hidden_divisions
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -23,6 +24,14 @@ from jax_enzyme.transform.x86_vectors import lower_x86_vectors
 def simplify(function: ArrayFunction) -> ArrayFunction:
     """The array function after all these passes; the very same where none of them had anything to do, so that the
     caller knows whether another optimisation is worth its time."""
-    on_whole = (settle_private_volatile, devirtualise, lower_failures, split_struct_copies, privatise, widen_byte_swaps)
+    on_whole = (
+        settle_private_volatile,
+        devirtualise,
+        guard_hidden_divisions,
+        lower_failures,
+        split_struct_copies,
+        privatise,
+        widen_byte_swaps,
+    )
     within = (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes, choose_by_index)
     return through(function, *on_whole, *map(of_module, within))
