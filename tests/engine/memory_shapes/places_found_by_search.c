@@ -1,5 +1,5 @@
-/* Places in memory are found by functions of the library: a mark among bytes, a letter in a text; the numbers of a record
-   behind a mark. */
+/* Places in memory are found by functions of the library: a mark among bytes, a letter in a text; the numbers of a
+   record behind a mark. */
 #include <string.h>
 
 struct item {
