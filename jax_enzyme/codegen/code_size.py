@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Reversible
 
+from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir.inlining import without_attributes
 from jax_enzyme.ir.instructions import Alloca, CallBase
 from jax_enzyme.ir.module import Function, Module
@@ -39,15 +40,20 @@ def leave_large(module: Module, root: str, *, may_grow: bool = True) -> bool:
     own = {f: sum(not isinstance(i, Alloca) for i in f.instructions()) for f in calls}
     inlined = {f for f in calls if f is not start and _INLINE in f.attributes}
     lengths: dict[Function, int] = {}
-    for reachable in reached([start], calls.__getitem__):
+    kept, found = {start}, reached([start], calls.__getitem__)
+    for function in reachable_functions(start):
+        if function not in found:  # its address is in a table, say
+            kept.add(function)
+            found |= reached([function], calls.__getitem__)
+    for reachable in found:
         for function, _ in bottom_up(reachable, lambda f: [c for c in calls[f] if c in inlined], lengths):
             lengths[function] = own[function]
     limit = max(_LENGTH, int((_GROWTH if may_grow else 1) * sum(lengths.values())))
     while True:
         lengths = _lengths(lengths, calls, own, inlined)
-        if sum(length for f, length in lengths.items() if f not in inlined) <= limit:
+        if sum(length for f, length in lengths.items() if f in kept or f not in inlined) <= limit:
             break
-        copies = _copies(lengths, calls, inlined)
+        copies = _copies(lengths, calls, inlined, kept)
         large = (f for f in lengths if f in inlined and lengths[f] > _SHORT and _is_of_the_source(f))
         costs = {f: (copies[f] - 1) * lengths[f] for f in large}
         dearest = max(costs, key=costs.__getitem__, default=start)
@@ -81,9 +87,11 @@ def _lengths(
     return lengths
 
 
-def _copies(callees_first: Reversible[Function], calls: _Calls, inlined: Container[Function]) -> dict[Function, int]:
-    """How often the body of each function is there in the end."""
-    copies = {f: int(f not in inlined) for f in reversed(callees_first)}
+def _copies(
+    callees_first: Reversible[Function], calls: _Calls, inlined: Container[Function], kept: Container[Function]
+) -> dict[Function, int]:
+    """How often the body of each function is there in the end; `kept` are those that stay though they are inlined."""
+    copies = {f: int(f in kept or f not in inlined) for f in reversed(callees_first)}
     for function, number in copies.items():
         for callee, count in calls[function].items():
             if callee in inlined:

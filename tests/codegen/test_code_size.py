@@ -80,3 +80,16 @@ def test_what_has_copies_already_grows_no_more() -> None:
         lengths.append(_length(module))
     assert lengths[0] > 4000
     assert lengths[2] <= 1.01 * lengths[0]
+
+
+def test_functions_in_tables_are_counted() -> None:
+    """As interpolation in n dimensions calls that in n - 1 twice, and a table has one of each."""
+    levels = (
+        f"static double g{n + 1}(double x) {{ double s = g{n}(x) * g{n}(x + 1);{' s = s * x + 1.5;' * 25} return s; }}"
+        for n in range(12)
+    )
+    last = "double (*const table[])(double) = {g12, g11}; double k(double x, int i) { return table[i](x); }"
+    module = parse(load("\n".join(("static double g0(double x) { return x; }", *levels, last)), "k", "c").ir)
+    mark_for_inlining(module, ["k"])
+    leave_large(module, "k")
+    assert _length(run(module, ["always-inline", "globaldce"])) < 5000
