@@ -134,6 +134,17 @@ REFUSED = (
         ORIGIN,
     ),
     Program(
+        "distances_of_nodes_from_one_to_the_next",
+        "#include <stdlib.h>\nstruct node {\n  double v;\n  long next;\n};\ndouble k(double x) {\n"
+        "  struct node *head = 0, *p;\n  double s = 0;\n  for (int i = 0; i < 4; i++) {\n"
+        "    p = malloc(sizeof *p);\n    p->v = x * (i + x);\n"
+        "    p->next = head ? (char *)head - (char *)p : 1;\n    head = p;\n  }\n"
+        "  for (p = head; p; p = p->next == 1 ? 0 : (struct node *)((char *)p + p->next)) s += p->v;\n  return s;\n}",
+        12,
+        ORIGIN,
+        result=18.0,
+    ),
+    Program(
         "text_and_back",
         "#include <stdio.h>\n#include <stdlib.h>\ndouble k(double x) {\n  char b[64];\n"
         '  snprintf(b, 64, "%.17g", x);\n  return atof(b) * x;\n}',

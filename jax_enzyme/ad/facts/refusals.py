@@ -26,6 +26,7 @@ from jax_enzyme.ad.facts.causes import (
     VOLATILE,
     Cause,
 )
+from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import active_rule, refuse
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
@@ -48,7 +49,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import returns_twice
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.remembered import remembered
@@ -116,7 +117,7 @@ class _Check:
                 self._call(instruction)
             case I.Cast(opcode="inttoptr") if self._varied_memory(instruction) and self._is_of_pieces(instruction):
                 raise self.refused(instruction, ORIGIN)
-            case I.BinaryOp(opcode="sub") if self._leads_across(instruction):
+            case I.BinaryOp(opcode="sub") if self._distances.lead_across(instruction):
                 raise self.refused(instruction, ORIGIN)
             case _:
                 pass
@@ -260,31 +261,9 @@ class _Check:
         )
         return any(isinstance(part, I.Cast) and part.opcode in ("zext", "sext") for part in parts)
 
-    def _leads_across(self, difference: I.BinaryOp) -> bool:
-        """Whether the distance of two objects, not of two places in one, may be added to an address: it leads into the
-        other one then, with which nobody reckons. Those that are only compared say where memory overlaps."""
-        first, second = map(self.points_to.of, difference.operands)
-        if not first or not second or self.points_to.may_meet(first, second):
-            return False
-        if (first | second).isdisjoint(self.activity.varied_objects):
-            return False
-        through = I.BinaryOp | I.Cast | I.Phi | I.Select | I.Freeze
-        made = Reached[Value]([difference])
-        for value in made:
-            for user, index in self._uses.get(value, ()):
-                if isinstance(user, through) and T.is_int(user.type):
-                    made.add([user])
-                elif isinstance(user, I.Return | I.CallBase | I.GetElementPtr | I.Cast) or (
-                    isinstance(user, I.Store) and index == 0
-                ):
-                    return True
-        return False
-
     @cached_property
-    def _uses(self) -> Uses:
-        return {
-            v: users for f in self.points_to.functions for v, users in uses(f).items() if not isinstance(v, Constant)
-        }
+    def _distances(self) -> Distances:
+        return Distances(self.points_to, self.activity.varied_objects)
 
     def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
         """Whether an address can only be null, made of it, what nobody has written, or loaded through such an address:
