@@ -133,16 +133,20 @@ REFUSED = (
         7,
         ORIGIN,
     ),
-    Program(
-        "distances_of_nodes_from_one_to_the_next",
-        "#include <stdlib.h>\nstruct node {\n  double v;\n  long next;\n};\ndouble k(double x) {\n"
-        "  struct node *head = 0, *p;\n  double s = 0;\n  for (int i = 0; i < 4; i++) {\n"
-        "    p = malloc(sizeof *p);\n    p->v = x * (i + x);\n"
-        "    p->next = head ? (char *)head - (char *)p : 1;\n    head = p;\n  }\n"
-        "  for (p = head; p; p = p->next == 1 ? 0 : (struct node *)((char *)p + p->next)) s += p->v;\n  return s;\n}",
-        12,
-        ORIGIN,
-        result=18.0,
+    *(
+        Program(
+            f"distances_of_nodes_from_one_to_the_next_as_{width}",
+            f"#include <stdlib.h>\nstruct node {{\n  double v;\n  {width} next;\n}};\ndouble k(double x) {{\n"
+            "  struct node *head = 0, *p;\n  double s = 0;\n  for (int i = 0; i < 4; i++) {\n"
+            "    p = malloc(sizeof *p);\n    p->v = x * (i + x);\n"
+            "    p->next = head ? (char *)head - (char *)p : 1;\n    head = p;\n  }\n"
+            "  for (p = head; p; p = p->next == 1 ? 0 : (struct node *)((char *)p + p->next)) s += p->v;\n"
+            "  return s;\n}",
+            12,
+            ORIGIN,
+            result=18.0,
+        )
+        for width in ("long", "int")
     ),
     Program(
         "text_and_back",

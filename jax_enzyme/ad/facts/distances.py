@@ -7,8 +7,8 @@ Shadows lie as far from one another as the allocator has it, and not as the obje
 object is the same in its shadow; what is only compared says where memory overlaps.
 
 What is one object in the map may be several at run time: the nodes of a list. Two places there are mostly in one of
-them (the end of a vector and its start), unless their distance is kept in memory, as a number of bytes that is added to
-an address where it is found: the relative pointers of shared memory.
+them (the end of a vector and its start), unless their distance is kept in memory, as a number of bytes, of any width,
+that is added to an address where it is found: the relative pointers of shared memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from jax_enzyme.ir.module import Uses, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, Value
 
-_SAME = I.Phi | I.Select | I.Freeze
+_SAME = I.Phi | I.Select | I.Freeze | I.Cast
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Distances:
         if not first or not second or (first | second).isdisjoint(self.varied):
             return False
         if not self.points_to.may_meet(first, second):
-            return any(map(_hands_over, self._users([difference], _SAME | I.BinaryOp | I.Cast)))
+            return any(map(_hands_over, self._users([difference], _SAME | I.BinaryOp)))
         return any(map(self._is_of_many, first & second)) and self._is_kept(difference)
 
     def _users(self, values: Iterable[Value], through: type | UnionType) -> Iterable[tuple[I.Instruction, int]]:
@@ -63,7 +63,7 @@ class Distances:
         if not places:
             return False
         held = frozenset(o for place in places for o in self.points_to.of(place))
-        loads = (i for i in self.points_to.instructions() if isinstance(i, I.Load) and i.type == difference.type)
+        loads = (i for i in self.points_to.instructions() if isinstance(i, I.Load) and T.is_int(i.type))
         found = [i for i in loads if self.points_to.may_meet(held, self.points_to.of(i.operands[0]))]
         return any(
             isinstance(user, I.GetElementPtr) and index > 0 and user.source_type == T.I8
