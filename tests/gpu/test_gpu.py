@@ -142,8 +142,8 @@ def test_large_shared_memory() -> None:
     kernel = je.kernel(source, "turn", signature, lang="cuda", grid=1, block=256, shared="8*n")
     x = jnp.arange(10_000.0)
     np.testing.assert_array_equal(kernel(x), x[::-1])
-    with pytest.raises(jax.errors.JaxRuntimeError, match="bytes of dynamic shared memory"):
-        jax.block_until_ready(kernel(jnp.arange(40_000.0)))
+    with pytest.raises(je.ArgumentError, match="is more than any device has"):
+        kernel(jnp.arange(40_000.0))
 
 
 def test_a_stored_program_runs(tmp_path: Path) -> None:
@@ -191,15 +191,16 @@ for k in range(5):
 
 
 def test_loops_of_unknown_length() -> None:
-    """Counted, waited for, launched; with maps, second derivatives, and graphs around them."""
+    """Counted, waited for, launched; with maps, second derivatives, and graphs around them. The points stay under 1.2:
+    from 1.3 on the series is chaotic, and the last bit of `x` moves its gradient by more than is asked of it here."""
     rng = np.random.default_rng(5)
     terms = rng.integers(0, 40, (3, 1000)).astype(np.int32)
     x = jnp.asarray(rng.uniform(0.3, 1.2, (3, 1000)))
     kernel = jax.jit(jax.vmap(jax.value_and_grad(lambda x, t: jnp.sum(jnp.sin(series(128)(t, x))))))
     for k in range(3):
-        value, gradient = kernel(x + k, terms)
+        value, gradient = kernel(x / (k + 1), terms)
         for n in range(3):
-            expected = jax.value_and_grad(lambda x, t=terms[n]: jnp.sum(jnp.sin(in_jax(t, x))))(x[n] + k)
+            expected = jax.value_and_grad(lambda x, t=terms[n]: jnp.sum(jnp.sin(in_jax(t, x))))(x[n] / (k + 1))
             np.testing.assert_allclose(value[n], expected[0], rtol=1e-9)
             np.testing.assert_allclose(gradient[n], expected[1], rtol=1e-7, atol=1e-9)
     t = terms[0, :5]
