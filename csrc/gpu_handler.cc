@@ -67,20 +67,22 @@ ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std
   state->growth.assign(growth.begin(), growth.end());
   const size_t buffers = state->map.size();
   if (results.size() != buffers || zero.size() != buffers || growth.size() != buffers ||
-      strides.size() != sizes.size() * buffers || launch.size() != 10 || launch[8] >= static_cast<int64_t>(buffers)) {
+      strides.size() != sizes.size() * buffers || launch.size() != 11 || launch[9] >= static_cast<int64_t>(buffers)) {
     return ffi::Unexpected(Failed(*state, ffi::ErrorCode::kInvalidArgument, "malformed attributes"));
   }
   std::copy(launch.begin(), launch.begin() + 3, kernel.grid.begin());
   std::copy(launch.begin() + 3, launch.begin() + 6, kernel.block.begin());
   kernel.shared = launch[6];
   kernel.stages = launch[7];
+  kernel.last_in_one_block = launch[8] != 0;
   kernel.vendor = V;
   kernel.batch = Batch::Merged(sizes.begin(), strides.begin(), sizes.size(), buffers);
-  state->room = launch[8];
+  state->room = launch[9];
   state->counter = kernel;
   state->counter.counts = true;
-  state->counter.shared = launch[9];
+  state->counter.shared = launch[10];
   state->counter.stages = 1;
+  state->counter.last_in_one_block = false;
   return state;
 }
 

@@ -227,10 +227,12 @@ std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream
     for (const int64_t& stride : strides) parameters.push_back(const_cast<int64_t*>(&stride));
   }
   const auto u = [](int64_t n) { return static_cast<unsigned>(n); };  // `Load` has found that it fits
-  for (const CUfunction function : loaded.stages) {
+  for (size_t stage = 0; stage < loaded.stages.size(); ++stage) {
+    const bool alone = kernel.last_in_one_block && stage + 1 == loaded.stages.size();
+    const int64_t x = alone ? kernel.batch.total : kernel.blocks();
     const CUresult failed = loaded.driver->cuLaunchKernel(
-        function, u(kernel.blocks()), u(kernel.grid[1]), u(kernel.grid[2]), u(kernel.block[0]), u(kernel.block[1]),
-        u(kernel.block[2]), u(kernel.shared), stream, parameters.data(), nullptr);
+        loaded.stages[stage], u(x), u(alone ? 1 : kernel.grid[1]), u(alone ? 1 : kernel.grid[2]), u(kernel.block[0]),
+        u(kernel.block[1]), u(kernel.block[2]), u(kernel.shared), stream, parameters.data(), nullptr);
     if (failed != 0) return "could not be launched: " + loaded.driver->Describe(failed);
   }
   return "";

@@ -29,6 +29,7 @@ struct GpuKernel {
   std::string recipe;
   bool counts = false;               // the kernel that finds out how much memory the recipe's own needs
   int64_t stages = 1;                // kernels, launched in order
+  bool last_in_one_block = false;    // the last of them, for each batch element
   std::array<int64_t, 3> grid = {};  // of one batch element
   std::array<int64_t, 3> block = {};
   int64_t shared = 0;  // bytes of dynamic shared memory per block

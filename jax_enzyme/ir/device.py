@@ -6,7 +6,8 @@ dialect: address spaces, barriers, special registers. The launch is static, so t
 constants in it; `tid` and `ctaid` always lie within `shape`, as a batch is put underneath when PTX is made.
 
 Derivatives are device functions of the same launch shape. One that needs all blocks to be done with one part before
-any starts another has several `symbols`: stages, which take the same buffers and are launched in order.
+any starts another has several `symbols`: stages, which take the same buffers and are launched in order, the last one
+in one block where it says so.
 
 How much memory some derivatives need depends on data. They have a *count*: another device function of the same
 buffers, which is launched first and leaves in one of them the largest number that any thread needs. Buffers that `grow`
@@ -15,7 +16,7 @@ have as many rows as that number says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Module
@@ -39,6 +40,12 @@ class DeviceFunction:
     buffers: tuple[Buffer, ...]
     shape: Shape
     count: Count | None = None
+    last_in_one_block: bool = False
+
+    def shape_of(self, stage: int) -> Shape:
+        """The launch of a stage."""
+        alone = self.last_in_one_block and stage == len(self.symbols) - 1
+        return replace(self.shape, grid=(1, 1, 1)) if alone else self.shape
 
     @property
     def threads(self) -> int:

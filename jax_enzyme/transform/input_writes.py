@@ -69,8 +69,8 @@ def accesses_behind(pointer: Argument, function: Function) -> Iterator[I.Instruc
         for value in behind:
             for user, _ in users.get(value, ()):
                 match user:
-                    case I.GetElementPtr() if user.operands[0] is value:
-                        behind.append(user)
+                    case I.GetElementPtr() | I.Select() | I.Phi():
+                        behind += [user] if user not in behind else []
                     case I.CallBase(callee=Function(blocks=[_, *_]) as callee):
                         given = zip(callee.arguments, user.arguments, strict=True)
                         pending += [(callee, p) for p, a in given if a is value and (callee, p) not in pending]

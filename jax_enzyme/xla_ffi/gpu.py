@@ -48,7 +48,9 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target
         "growth": np.array(
             [prod(b.shape[1:]) * ITEM_BYTES[b.dtype] if b.grows else 0 for b in layout.buffers], np.int64
         ),
-        "launch": np.array([*shape.grid, *shape.block, shape.shared, layout.stages, *counting], np.int64),
+        "launch": np.array(
+            [*shape.grid, *shape.block, shape.shared, layout.stages, layout.last_in_one_block, *counting], np.int64
+        ),
     }
     name = target if layout.room is None else target + COUNTED
     return invoke(

@@ -153,7 +153,7 @@ void *runtime_instantiate(XLA_FFI_Handler *stage, const char *key, const char *r
     attributes.Array("arguments", XLA_FFI_DataType_S32, arguments, 2);
     attributes.Array("growth", XLA_FFI_DataType_S64, growth, 2);
     attributes.Text("key", key);
-    attributes.Array("launch", XLA_FFI_DataType_S64, launch, 10);
+    attributes.Array("launch", XLA_FFI_DataType_S64, launch, 11);
     attributes.Text("name", "probe");
     attributes.Text("recipe", recipe);
     attributes.Array("results", XLA_FFI_DataType_S32, results, 2);

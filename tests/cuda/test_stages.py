@@ -96,7 +96,7 @@ def make(stand_in: StandIn, runtime: ctypes.CDLL, handlers: dict[str, Any]) -> M
         program = replace(program, launch=parse_launch(signature, f"(n+{block - 1})//{block}", block))
         base = Specialised(program, signature, Binding.of({"n": n}, {}), Options(), "cuda")
         recipe = encode(function(base))
-        launch = (ctypes.c_int64 * 10)(-(-n // block), 1, 1, block, 1, 1, 0, 1, -1, 0)
+        launch = (ctypes.c_int64 * 11)(-(-n // block), 1, 1, block, 1, 1, 0, 1, 0, -1, 0)
         strides = (ctypes.c_int64 * 2)(8 * n, 8 * n)
         address = runtime.runtime_instantiate(
             handlers["instantiate"], f"probe {block}".encode(), recipe.encode(), launch, strides, ctypes.c_int64(batch)

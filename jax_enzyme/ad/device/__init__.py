@@ -2,11 +2,13 @@
 
 derive      one step of a derivation, over the engine of `ad`
 exact       what is launched where sums must not depend on the order of threads
+copies      what is launched where all blocks of a large grid add to a few places
 threads     what the engine has to know about the other threads
 """
 
+from jax_enzyme.ad.device.copies import in_copies
 from jax_enzyme.ad.device.derive import derive, splittable
 from jax_enzyme.ad.device.exact import reproducible
 from jax_enzyme.transform.device import canonical
 
-__all__ = ["canonical", "derive", "reproducible", "splittable"]
+__all__ = ["canonical", "derive", "in_copies", "reproducible", "splittable"]

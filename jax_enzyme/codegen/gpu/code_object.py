@@ -59,7 +59,7 @@ def inspected(function: DeviceFunction, arch: str, *, dimensions: int = 0, fast_
     """The same to be looked at."""
     machine, native = optimised(function, target(arch), dimensions, fast_math)
     assembly = machine.emit_assembly(native.clone())
-    kernels = tuple(_resources(fields) for fields in _kernels(assembly))
+    kernels = tuple(sorted(map(_resources, _kernels(assembly)), key=lambda r: r.kernel))
     return Inspected(_linked(machine.emit_object(native), arch), assembly, kernels)
 
 

@@ -49,7 +49,7 @@ class Layout:
     """How a device function is called. `buffers` are all that it takes; the first ones that `ir.arrays` speaks of are
     those numbered `visible`, in order; the others are working memory of its own. Where some grow, `room` is the number
     of the buffer into which a kernel counts how much memory a thread needs, and `count_shared` is that kernel's shared
-    memory."""
+    memory. `last_in_one_block`: see `ir.device`."""
 
     buffers: tuple[Buffer, ...]
     visible: tuple[int, ...]
@@ -57,6 +57,7 @@ class Layout:
     stages: int
     room: int | None = None
     count_shared: int = 0
+    last_in_one_block: bool = False
 
     @property
     def tape_bytes(self) -> int:
@@ -72,7 +73,7 @@ class Layout:
         rows: list[dict[str, Any]] = fields["buffers"]
         shape: dict[str, Any] = fields["shape"]
         made = Shape(tuple(shape["grid"]), tuple(shape["block"]), shape["shared"])
-        rest = (fields["stages"], fields["room"], fields["count_shared"])
+        rest = (fields["stages"], fields["room"], fields["count_shared"], fields["last_in_one_block"])
         return Layout(tuple(buffer_from(row) for row in rows), tuple(fields["visible"]), made, *rest)
 
 
@@ -88,7 +89,8 @@ class Derived:
         function = self.function
         own = (function.buffers, self.visible, function.shape, len(function.symbols))
         count = function.count
-        return Layout(*own) if count is None else Layout(*own, count.room, count.function.shape.shared)
+        rest = (None, 0) if count is None else (count.room, count.function.shape.shared)
+        return Layout(*own, *rest, function.last_in_one_block)
 
 
 def layout(
@@ -217,6 +219,8 @@ class Job:
             if self.options.deterministic:
                 with _said_of_devices():
                     found = replace(found, function=engine.reproducible(found.function))
+            elif self.steps:
+                found = replace(found, function=engine.in_copies(found.function))
             return replace(found, function=_uncopied(found.function)) if self.steps else found
 
         return _launched.get(self.key, make)

@@ -54,7 +54,10 @@ def add_entries(module: Module, function: DeviceFunction, dimensions: int, targe
         _share_written(module, function)
     for stage, symbol in enumerate(function.symbols):
         name = entry_name(stage)
-        module.functions[name] = _entry(module, name, module.functions[symbol], function, block, dimensions, target)
+        extent = function.shape_of(stage).grid[0]
+        module.functions[name] = _entry(
+            module, name, module.functions[symbol], function, block, extent, dimensions, target
+        )
 
 
 def _meets(instruction: Instruction) -> bool:
@@ -99,6 +102,7 @@ def _entry(
     thread: Function,
     function: DeviceFunction,
     block: Function,
+    extent: int,
     dimensions: int,
     target: Target,
 ) -> Function:
@@ -113,7 +117,7 @@ def _entry(
     at = Builder(start)
     operands: list[Value] = [p if p.type == T.PTR else at.cast("addrspacecast", p, T.PTR) for p in pointers]
     if dimensions:
-        element = at.binary("udiv", at.call(block, []), const_int(T.I32, function.shape.grid[0]))
+        element = at.binary("udiv", at.call(block, []), const_int(T.I32, extent))
         operands = _shifted(at, operands, at.cast("zext", element, T.I64), extra, dimensions)
     status = at.call(thread, operands)
     at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), trap, done)

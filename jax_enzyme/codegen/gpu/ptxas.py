@@ -60,7 +60,7 @@ def find_ptxas() -> Path | None:
 
 
 def assemble(ptx: str, arch: str) -> tuple[Resources, ...]:
-    """The resources of every kernel in PTX. LoweringError where the assembler rejects it, or is missing."""
+    """The resources of all kernels, stage by stage. LoweringError where ptxas rejects the PTX, or is missing."""
     program = find_ptxas()
     if program is None:
         raise LoweringError("ptxas is not installed", remedy="pip install nvidia-cuda-nvcc")
@@ -74,7 +74,7 @@ def assemble(ptx: str, arch: str) -> tuple[Resources, ...]:
             f"ptxas rejects the code for {arch}:\n{(done.stderr or done.stdout).strip()}",
             remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
         )
-    return tuple(_resources(done.stderr + done.stdout))
+    return tuple(sorted(_resources(done.stderr + done.stdout), key=lambda r: r.kernel))
 
 
 def _resources(log: str) -> list[Resources]:

@@ -83,8 +83,8 @@ def traffic(function: DeviceFunction, *, fast_math: bool = False) -> Traffic:
     _, native = optimised(function, target(_ARCH), 0, fast_math)
     module = parse(str(native))
     _name_indices(module)
-    stages = [module.functions[entry_name(n)] for n in range(len(function.symbols))]
-    found = [_Followed(module, stage, function.shape).traffic() for stage in stages]
+    stages = range(len(function.symbols))
+    found = [_Followed(module, module.functions[entry_name(n)], function.shape_of(n)).traffic() for n in stages]
     first, *others = found
     for other in others:
         both = {n: getattr(first, n) + getattr(other, n) for n in Traffic.__dataclass_fields__}
