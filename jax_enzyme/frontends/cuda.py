@@ -9,6 +9,7 @@ a GPU. Sources may include the usual headers of C's library and of CUDA; ours st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import LIST_HEADERS
+from jax_enzyme.frontends.launch_brackets import joined
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.system_headers import system_headers
@@ -48,6 +50,7 @@ _WRITE = (
     "-Wno-register", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal",
     "{source}", "-o", "{output}",
 )  # fmt: skip
+_REWRITTEN, _OVERLAY = "launches.cu", "launches.yaml"
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
 
 
@@ -69,9 +72,21 @@ def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
         raise CompileError("a Python function is compiled for a signature", source.name, "pass it to je.kernel")
     zig = toolchain.zig()
     read = ("clang", "-x", "cuda", *side, *_reading(flags))
-    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE))
     named = source if source.path is not None else replace(source, name="kernel.cu")
-    return linking.without_imports(toolchain.compile_cached(named, recipe, flags))
+    text, given = joined(source.text), dict[str, bytes]()
+    if text != source.text and source.path is not None:
+        given = {_REWRITTEN: text.encode(), _OVERLAY: _overlay(source.path.resolve())}
+        read = (*read, "-ivfsoverlay", f"{{folder}}/{_OVERLAY}")
+    elif text != source.text:
+        named = replace(named, contents=text.encode())
+    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE))
+    return linking.without_imports(toolchain.compile_beside(named, recipe, flags, given, ())[0])
+
+
+def _overlay(path: Path) -> bytes:
+    """Has clang read another file, which lies beside this one, in the place of a source."""
+    entry = {"name": str(path), "type": "file", "external-contents": _REWRITTEN}
+    return json.dumps({"version": 0, "overlay-relative": True, "use-external-names": False, "roots": [entry]}).encode()
 
 
 def _reading(flags: Sequence[str]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Says of a header or module that a compiler did not find where it was looked for, and where there is one; of a
-function that no header declares whether the C library has it; and of a source in another language which that is."""
+function that no header declares whether the C library has it; of a source in another language which that is; and of a
+part of another source, which does not compile by itself, which source includes it."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ _MISSING = re.compile(
     r"|Cannot parse module file for module '(?P<module>[^']+)': Source file"
 )
 _UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
+_UNKNOWN = re.compile(r"error: (?:unknown type name|use of undeclared identifier) '")
+_INCLUDING = (".c", ".cc", ".cpp", ".cxx", ".cu")
+_MOST_BYTES = 1 << 20
+"""Longer files are not looked through for what they include."""
 _OTHER_LANGUAGE = {
     "c++": re.compile(r"unknown type name '(?:class|namespace|template|using|constexpr)'|'[a-z_]+' file not found"),
     "fortran": re.compile(r"unknown type name '(?:subroutine|function|module|program)'", re.IGNORECASE),
@@ -38,7 +43,7 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
         return CompileError(error.cause, error.place, f'this looks like another language: lang="{lang}"')
     match = _MISSING.search(error.cause)
     if match is None:
-        return _with_extensions(error)
+        return _with_extensions(error, unit)
     if name := match["module"]:
         cause = f"{unit.name} uses the module `{name}`, which none of the sources defines, and there is no {name}.mod"
         remedy = "add the file that has it to the sources, or name the folder of its .mod file: flags=('-Ifolder',)"
@@ -63,16 +68,31 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
     return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
 
 
-def _with_extensions(error: CompileError) -> CompileError:
+def _with_extensions(error: CompileError, unit: Unit) -> CompileError:
     """Advice for functions that glibc declares only to those who ask for them."""
     match = _UNDECLARED.search(error.cause)
     if match is None or not hasattr(ctypes.CDLL(None), match[1]):
-        return error
+        return _with_whole(error, unit)
     remedy = (
         f"the C library has `{match[1]}`: include its header, and where that declares it as an extension only, "
         "flags=('-D_GNU_SOURCE',)"
     )
     return CompileError(error.cause, error.place, remedy)
+
+
+def _with_whole(error: CompileError, unit: Unit) -> CompileError:
+    """Advice for a file that other sources include, and that needs what stands in front of it there."""
+    path = unit.source.path
+    if path is None or not _UNKNOWN.search(error.cause):
+        return error
+    includes = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:[^<>"\n]*/)?{re.escape(path.name)}[">]', re.MULTILINE)
+    beside = [p for folder in (path.parent, path.parent.parent) for p in sorted(folder.glob("*")) if p != path]
+    sources = [p for p in beside[:_MAX_FOLDERS] if p.suffix in _INCLUDING and p.stat().st_size < _MOST_BYTES]
+    whole = [os.path.relpath(p) for p in sources if includes.search(p.read_text(errors="replace"))]
+    if not whole:
+        return error
+    cause = f"{unit.name} is included by {' and '.join(whole[:_LISTED])}, and needs what stands in front of it there"
+    return CompileError(f"{cause}\n{error.cause}", error.place, f"give the whole source: je.kernel({whole[0]!r}, ...)")
 
 
 def _template(folder: str, name: str) -> str | None:

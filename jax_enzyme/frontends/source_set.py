@@ -230,6 +230,8 @@ class SourceSet:
                 raise one
             try:
                 return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
+            except symbols.NotUnique:
+                raise
             except CompileError:
                 if self._instance(symbol, []) is None:
                     raise

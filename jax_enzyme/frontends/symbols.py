@@ -26,6 +26,10 @@ def external_functions(ir: str) -> list[str]:
     return kernels or [name for name, words in defined if not _NOT_OURS & words]
 
 
+class NotUnique(CompileError):
+    """A name that several functions have, which the cause lists."""
+
+
 def choose(ir: str, symbol: str, source: Source) -> str:
     """The symbol of a function of one module. CompileError where it has none, or several of that name."""
     defined = [m["quoted"] or m["plain"] for m in _DEFINE.finditer(ir)]
@@ -52,7 +56,7 @@ def chosen(symbol: str, defined: Sequence[str], place: str) -> str | None:
     found = find(symbol, defined)
     if len(found) <= 1:
         return found[0] if found else None
-    raise CompileError(
+    raise NotUnique(
         f"the symbol `{symbol}` is not unique: {_listed(found, defined)}",
         place,
         f'name one in full: "{_usable(found[0], defined)}" or "{_usable(found[1], defined)}"',

@@ -254,9 +254,77 @@ def test_symbols_and_launches_that_do_not_fit() -> None:
 
 def test_a_header_that_is_missing(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
-    source.write_text('#include "helper_cuda.h"\nint main() {}\n')
-    with pytest.raises(je.CompileError, match=r"name the folder that helper_cuda\.h is in"):
+    source.write_text('#include "own.h"\nint main() {}\n')
+    with pytest.raises(je.CompileError, match=r"name the folder that own\.h is in"):
         je.kernel(source, "f", LINE)
+
+
+def test_a_part_of_another_source(tmp_path: Path) -> None:
+    """It does not compile by itself: the error names the source that includes it."""
+    part = tmp_path / "step_kernel.cu"
+    part.write_text("__global__ void step(real *x) { x[threadIdx.x] *= 2; }\n")
+    (tmp_path / "step.cu").write_text('#define real double\n#include "step_kernel.cu"\n')
+    with pytest.raises(je.CompileError, match=r"is included by \S*step\.cu(.|\n)*give the whole source"):
+        je.kernel(part, "step", "inout x: f64[n]", grid=1, block="n")
+
+
+def test_a_name_of_several_instances(tmp_path: Path) -> None:
+    source = tmp_path / "twice.cu"
+    source.write_text("""template <typename T> __global__ void twice(T *x) { x[threadIdx.x] *= 2; }
+      template <typename T> void both(T *x) { twice<<<1, 4>>>(x); }
+      template void both<float>(float *);
+      template void both<double>(double *);""")
+    for symbol in ("twice", "both"):
+        with pytest.raises(je.CompileError, match=f"is not unique: {symbol}<float>, {symbol}<double>"):
+            je.kernel(source, symbol, "inout x: f64[n]", grid=1, block="n")
+
+
+APART = """
+#include <helper_cuda.h>
+#include <helper_functions.h>
+#include <helper_math.h>
+#include <cutil_inline.h>
+// a << < b >> > in a comment
+static const char *const TEXT = "<< <";
+__global__ void attract(const double4 *p, double3 *f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  double3 a = make_double3(0.0), me = make_double3(p[i]);
+  for (int j = 0; j < n; j++) {
+    double3 d = make_double3(p[j]) - me;
+    double r = sqrt(dot(d, d) + 0.5);
+    a += p[j].w * d / (r * r * r);
+  }
+  f[i] = cross(a, normalize(me)) + lerp(a, -me, 0.3);
+}
+void forces(const double *x, double *y, int n) {
+  double4 *p;
+  double3 *f;
+  StopWatchInterface *timer = 0;
+  sdkCreateTimer(&timer);
+  checkCudaErrors(cudaSetDevice(gpuGetMaxGflopsDeviceId()));
+  checkCudaErrors(cudaMalloc((void **)&p, n * sizeof(double4)));
+  cutilSafeCall(cudaMalloc((void **)&f, n * sizeof(double3)));
+  checkCudaErrors(cudaMemcpy(p, x, n * sizeof(double4), cudaMemcpyHostToDevice));
+  attract << <(n >> 1), dim3(2) >> > (p, f, n);
+  getLastCudaError(TEXT);
+  checkCudaErrors(cudaMemcpy(y, f, n * sizeof(double3), cudaMemcpyDeviceToHost));
+  sdkStopTimer(&timer);
+  printf("%f", sdkGetAverageTimerValue(&timer));
+}
+"""
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_headers_of_the_samples_and_launches_apart(tmp_path: Path, as_file: bool) -> None:
+    source = tmp_path / "apart.cu"
+    source.write_text(APART)
+    kernel = je.kernel(source if as_file else APART, "forces", "x: f64[n,4], out y: f64[n,3], n: i32", lang="cuda")
+    x = uniform(6, 4)
+    p, m = x[:, :3], x[:, 3:]
+    d = p[None] - p[:, None]
+    a = np.sum(m * d / ((d * d).sum(-1) + 0.5)[..., None] ** 1.5, axis=1)
+    unit = p / np.linalg.norm(p, axis=1, keepdims=True)
+    check(kernel, (x,), [np.cross(a, unit) + a + 0.3 * (-p - a)])
 
 
 def test_thrust_around_a_kernel() -> None:

@@ -1,0 +1,3 @@
+// Of CUDA's first samples.
+#pragma once
+#include "cutil.h"
