@@ -257,7 +257,7 @@ def test_how_cotangents_are_added() -> None:
     step = Vjp(tuple(b.is_input and b.is_floating for b in base), tuple(b.is_result for b in base))
     form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
     ways = {a.memory: (a.way, a.why) for a in reverse_report(form, step).accumulations}
-    assert ways["`x`"] == ("plain", "no two threads touch one place")
+    assert ways["`x`"] == ("no", "every place is read once")
     assert ways["`a`"][0] == "warp" and "one place for a block" in ways["`a`"][1]
     assert ways["`u`"] == ("atomic", "an index is data, or not linear in the thread's number")
     assert ways["`v`"] == ("atomic", "the places of neighbouring threads overlap")

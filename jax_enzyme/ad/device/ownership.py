@@ -62,14 +62,15 @@ class Ownership:
         return self.hindrance(item) is None
 
     @remembered
-    def is_stored_once(self, item: MemoryObject) -> bool:
-        """Whether each place of an object is stored to once at most, by all threads together, and not touched else."""
+    def is_touched_once(self, item: MemoryObject, how: type[I.Load | I.Store]) -> bool:
+        """Whether each place of an object is loaded (or stored to) once at most, by all threads together, and not
+        touched else."""
         if not self.is_owned(item):
             return False
         places: list[_Places] = []
         for instruction, pointer, size in self._accesses(item):
             found = None if size is None or item.site is None else self._places(instruction, pointer, size, item.site)
-            if found is None or not isinstance(instruction, I.Store):
+            if found is None or not isinstance(instruction, how):
                 return False
             loop = self._recurrences.loops.loop_of[self._recurrences.block_of[instruction]]
             if len({factor for factor, _ in found.loops}) != (0 if loop is None else loop.depth):

@@ -154,7 +154,8 @@ def _planned(base: DeviceFunction, wanted: tuple[bool, ...], seeded: tuple[bool,
     module = with_sources(drop_output(base.module), base.symbols[0], base.shape, unwritten)
     function = ArrayFunction(module, base.symbols[0], base.buffers)
     outputs = [i for i, b in enumerate(base.buffers) if b.io == "out"]
-    execution = GridThreads(module, base.shape, local_tape, outputs)
+    inputs = [i for i, b in enumerate(base.buffers) if b.io == "in"]
+    execution = GridThreads(module, base.shape, local_tape, outputs, inputs)
     return plan_reversal(function, Vjp(wanted, seeded), rules_of(module), execution=execution)
 
 

@@ -22,6 +22,7 @@ from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.ownership import Ownership
 from jax_enzyme.ad.device.shuffles import moves, shuffle_adjoint
 from jax_enzyme.ad.device.sums import SharedPlaces, WarpSums
+from jax_enzyme.ad.emit.addresses import element_alignment, store_number
 from jax_enzyme.ad.facts.causes import (
     BLOCKS_EXCHANGE,
     LEAVES_BLOCK,
@@ -65,12 +66,20 @@ _DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 class GridThreads(Execution):
     """All threads of a launch. `module` is where the special registers are declared. With `local_tape`, each thread
     has memory of its own for the part of the tape that has a fixed size: both sweeps are in one kernel, so that shared
-    memory is filled again. `outputs` are the numbers of the buffers that begin with nothing anybody asks about."""
+    memory is filled again. `outputs` are the numbers of the buffers that begin with nothing anybody asks about,
+    `inputs` those of the buffers whose shadows begin with zeros."""
 
     moves_locals = False
     operations_per_byte = 8.0  # Devices do 10 to 40 in the time of a byte to memory and back.
 
-    def __init__(self, module: Module, shape: Shape, local_tape: bool, outputs: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        module: Module,
+        shape: Shape,
+        local_tape: bool,
+        outputs: Collection[int] = (),
+        inputs: Collection[int] = (),
+    ) -> None:
         self.shape = shape
         self.lanes = Lanes(shape)
         self._convergence: WeakKeyDictionary[Facts, Convergence] = WeakKeyDictionary()
@@ -81,7 +90,7 @@ class GridThreads(Execution):
         every = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
         self.node_threads = every
         self._has_local_tape = local_tape
-        self._outputs = frozenset(outputs)
+        self._outputs, self._inputs = frozenset(outputs), frozenset(inputs)
         if not local_tape:
             self.threads = every
 
@@ -126,18 +135,25 @@ class GridThreads(Execution):
         return self.shares(item) and not self.ownership(facts).is_owned(item)
 
     def takes_once(self, facts: Facts, store: I.Store) -> bool:
-        objects = facts.points_to.of(store.operands[1])
+        return self._touches_once(facts, store, store.operands[1], self._outputs)
+
+    def _touches_once(self, facts: Facts, access: I.Load | I.Store, pointer: Value, numbers: frozenset[int]) -> bool:
+        """Whether an access is of one of some buffers, of which no place is ever touched a second time."""
+        objects = facts.points_to.of(pointer)
         (item,) = objects if len(objects) == 1 else (None,)
-        if item is None or not isinstance(item.site, Argument) or item.site.index not in self._outputs:
+        if item is None or not isinstance(item.site, Argument) or item.site.index not in numbers:
             return False
-        return self.ownership(facts).is_stored_once(item)
+        return self.ownership(facts).is_touched_once(item, type(access))
 
     def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
         if not self.shares(item):
             return "plain", "it is this thread's own memory"
         hindrance = self.ownership(facts).hindrance(item)
         if hindrance is None:
-            return "plain", "no two threads touch one place"
+            once = isinstance(instruction, I.Load) and self._touches_once(
+                facts, instruction, instruction.operands[0], self._inputs
+            )
+            return ("no", "every place is read once") if once else ("plain", "no two threads touch one place")
         way = self.shared_places(facts).way(instruction)
         return ("atomic", hindrance) if way is None else ("warp", way)
 
@@ -189,6 +205,10 @@ class GridThreads(Execution):
         return STATE.error(name=name.removeprefix(STATE_PREFIX))
 
     def _adds(self, builder: Builder, facts: Facts, load: I.Load, pointer: Value, adjoint: Value) -> bool:
+        if self._touches_once(facts, load, load.operands[0], self._inputs):
+            # The first addition to a zero is the last one.
+            store_number(builder, adjoint, pointer, element_alignment(adjoint.type, load.align))
+            return True
         if not any(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0])):
             return False
         if isinstance(adjoint.type, T.StructType | T.ArrayType):
