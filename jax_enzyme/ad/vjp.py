@@ -7,6 +7,7 @@ Pullback    the reverse sweep, the tape an argument, or its handle
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 
@@ -24,9 +25,11 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Pullback, Vjp, shadow_buffers, vjp_buffers
 from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import Rules
+from jax_enzyme.transform.private_globals import globals_in
 from jax_enzyme.transform.unread_memory import without_unread_writes
 
 
@@ -52,9 +55,11 @@ def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     return sweeps.delivered(target, buffers)
 
 
-def _with_what_is_read(sweeps: Sweeps, function: ArrayFunction) -> ArrayFunction:
+def with_what_is_read(
+    sweeps: Sweeps, function: ArrayFunction, private: Collection[GlobalVariable] = ()
+) -> ArrayFunction:
     """Both sweeps, the forward one without what it writes for nobody: after it, the reverse sweep alone reads what the
-    kernel leaves, but where the caller does."""
+    kernel leaves, but where the caller does. Of `private` variables nothing is left when the function ends."""
     forward, (_, used) = sweeps.forward, sweeps.reverse
     arguments = zip(sweeps.reversal.root.function.arguments, sweeps.reversal.base.buffers, strict=True)
     unread = [
@@ -62,7 +67,9 @@ def _with_what_is_read(sweeps: Sweeps, function: ArrayFunction) -> ArrayFunction
         for i, (argument, buffer) in enumerate(arguments)
         if buffer.io != "in" and argument not in used and OBSERVED not in argument.attributes
     ]
-    short = without_unread_writes(forward, unread)
+    others = [f for f in function.module.functions.values() if f is not forward] if private else []
+    read = {g for f in others for i in f.instructions() for v in i.operands for g in globals_in(v)}
+    short = without_unread_writes(forward, unread, [g for g in private if g not in read])
     if short is not forward:
         function.module.functions[forward.name] = short
         for call in function.module.functions[function.symbol].instructions():
@@ -175,7 +182,7 @@ def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Option
             case Pullback():
                 return pullback(sweeps, checked=options.sanitize)
             case _:
-                return _with_what_is_read(sweeps, combined(sweeps))
+                return with_what_is_read(sweeps, combined(sweeps))
 
 
 @lru_cache(maxsize=2)

@@ -17,10 +17,11 @@ from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone_function
-from jax_enzyme.ir.module import Function, Uses, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, Uses, uses
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import ConstantExpr, Value
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.private_globals import globals_in
 
 _COMPUTES = (
     I.UnaryOp, I.BinaryOp, I.Cast, I.Compare, I.Select, I.Phi, I.Freeze, I.GetElementPtr, I.ExtractValue, I.InsertValue,
@@ -28,12 +29,17 @@ _COMPUTES = (
 )  # fmt: skip
 
 
-def without_unread_writes(function: Function, unread: Collection[int]) -> Function:
+def without_unread_writes(
+    function: Function, unread: Collection[int], private: Collection[GlobalVariable] = ()
+) -> Function:
     """A copy of a function under the same name without writes that only serve others of these, or the function itself.
-    Of `unread` parameters, each of which leads to memory of its own, nobody reads the contents afterwards."""
+    Of `unread` parameters, each of which leads to memory of its own, nobody reads the contents afterwards, nor of
+    `private` variables, which nobody else uses."""
     users = uses(function)
     memory = _Memory()
-    for root in (*(function.arguments[i] for i in unread), *filter(_is_own, function.instructions())):
+    within = {g for v in users if isinstance(v, ConstantExpr) for g in globals_in(v)}
+    variables = (g for g in private if g not in within)
+    for root in (*(function.arguments[i] for i in unread), *variables, *filter(_is_own, function.instructions())):
         memory.add(root, users)
     if not memory.writes:
         return function
@@ -75,6 +81,9 @@ class _Memory:
                         reads.append(user)
                     case I.Store() if I.is_plain(user) and index == 1:
                         writes.append(user)
+                    case I.AtomicRMW() if index == 0:
+                        writes.append(user)
+                        reads.append(user)
                     case I.Call() if effect in (Effect.MEMORY_SET, Effect.MEMORY_COPY) and index == 0:
                         writes.append(user)
                     case I.Call() if effect is Effect.MEMORY_COPY and index == 1:

@@ -48,6 +48,37 @@ def test_votes_of_a_block() -> None:
     np.testing.assert_array_equal(y, [511] * 5)
 
 
+def test_restrict_is_about_one_thread() -> None:
+    """What a thread wrote behind such a pointer may be another number after it has met others."""
+    source = """(const double *x, double *__restrict__ y, double *__restrict__ z) {
+      int t = threadIdx.x;
+      y[t] = x[t];
+      __syncthreads();
+      if (t >= 32) y[t - 32] = 3 * x[t];
+      __syncthreads();
+      z[t] = y[t];
+    }"""
+    signature, x = "x: f64[64], out y: f64[64], out z: f64[64]", np.arange(64.0) + 0.5
+    subject = native('extern "C" __global__ void kernel' + source, signature, {}, 1, 64)
+    for found in subject.run((), [x]):
+        np.testing.assert_array_equal(found, np.concatenate([3 * x[32:], x[32:]]))
+    agree(three_way(subject, [x]))
+
+
+def test_restrict_and_additions_of_other_lanes() -> None:
+    source = """(const double *x, double *__restrict__ y) {
+      int t = threadIdx.x;
+      atomicAdd(y + t % 4, x[t]);
+      double other = __shfl_sync(0xffffffffu, x[t], (t + 5) % 32);
+      atomicAdd(y + (t + 5) % 4, other);
+      atomicAdd(y + t % 4, x[t]);
+    }"""
+    x = np.random.default_rng(0).normal(size=32)
+    subject = native('extern "C" __global__ void kernel' + source, "x: f64[32], inout y: f64[4]", {}, 1, 32)
+    np.testing.assert_allclose(subject.run((), [x, np.zeros(4)])[0], 3 * x.reshape(8, 4).sum(0), rtol=1e-12)
+    agree(three_way(subject, [x, np.zeros(4)]))
+
+
 @pytest.mark.parametrize("n", [32, 45, 70])
 def test_votes_of_warps_and_block_together(n: int) -> None:
     source = """(int n, const int *x, int *y) {

@@ -150,7 +150,7 @@ def _summed(
             pointer, part, bits, mask = instruction.operands[:4]
             waiting.setdefault((part.type, int_value(bits) or 0, int_value(mask) or 0), []).append((pointer, part))
             continue
-        if ends if instruction.is_terminator else not _is_beside(instruction, kept):
+        if ends if instruction.is_terminator else not is_beside(instruction, kept):
             _flush(module, at, waiting)
         at.block.instructions.append(instruction)
     return at.block.instructions
@@ -204,7 +204,7 @@ def _is_note(instruction: I.Instruction) -> bool:
     return callee_name(instruction).startswith(_NOTE)
 
 
-def _is_beside(instruction: I.Instruction, kept: frozenset[Value]) -> bool:
+def is_beside(instruction: I.Instruction, kept: frozenset[Value]) -> bool:
     """Whether sums that are made later do not change what an instruction does: it is no access of memory that is added
     to, but an addition."""
     match instruction:

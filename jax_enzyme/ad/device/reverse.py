@@ -25,14 +25,14 @@ from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
-from jax_enzyme.ad.vjp import augmented, combined, pullback
+from jax_enzyme.ad.vjp import augmented, combined, pullback, with_what_is_read
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import Argument, ConstantNull, Value
+from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.canonical import keep_aliases_true
@@ -90,6 +90,8 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
                 result = pullback(sweeps, DeviceFrame)
             case _:
                 result = combined(sweeps, DeviceFrame)
+                shared = [g for n, g in result.module.globals.items() if n.startswith(SHARED)]
+                result = with_what_is_read(sweeps, result, shared)
         sweeps.check()
     if type(step) is Vjp:
         functions = result.module.functions
@@ -219,8 +221,6 @@ class DeviceFrame(Frame):
         return thread_arena(self.builder, first_node(tape), limit, self._given[-1])
 
     def unread(self, argument: Value, buffer: Buffer) -> Value:
-        assert isinstance(argument, Argument)
-        _drop_writes(self._sweeps.forward, self._sweeps.forward.arguments[argument.index])
         return argument
 
     def room(self, size: int, zeroed: bool = False) -> Value:
@@ -263,30 +263,6 @@ class DeviceFrame(Frame):
         kind = f"i{8 * unit}"
         zeros = defined(module, f"je.zero.{kind}", _ZERO_TEXT.replace("UNIT", kind))
         self.builder.call(zeros, [variable, thread, *counts])
-
-
-def _drop_writes(function: Function, parameter: Argument) -> None:
-    """Takes out, in place, what a function writes to memory behind a parameter that nobody reads; nothing where that
-    memory is used in other ways."""
-    pointers: list[Value] = [parameter]
-    writes: set[I.Instruction] = set()
-    users: dict[Value, list[I.Instruction]] = {}
-    for instruction in function.instructions():
-        for operand in dict.fromkeys(instruction.operands):
-            users.setdefault(operand, []).append(instruction)
-    for pointer in pointers:
-        for user in users.get(pointer, ()):
-            match user:
-                case I.GetElementPtr():
-                    pointers.append(user)
-                case I.Store() if user.operands[0] is not pointer:
-                    writes.add(user)
-                case I.AtomicRMW() if user.operands[1] is not pointer and user not in users:
-                    writes.add(user)
-                case _:
-                    return
-    for block in function.blocks:
-        block.instructions = [i for i in block.instructions if i not in writes]
 
 
 def _unasked(reversal: Reversal) -> list[int]:

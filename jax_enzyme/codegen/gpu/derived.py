@@ -220,7 +220,7 @@ class Job:
                 with _said_of_devices():
                     found = replace(found, function=engine.reproducible(found.function))
             elif self.steps:
-                found = replace(found, function=engine.in_copies(found.function))
+                found = replace(found, function=engine.in_copies(engine.in_rows(found.function)))
             return replace(found, function=_uncopied(found.function)) if self.steps else found
 
         return _launched.get(self.key, make)

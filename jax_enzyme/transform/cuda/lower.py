@@ -41,6 +41,7 @@ from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.heap_locals import move_locals_of
+from jax_enzyme.transform.input_writes import accesses_behind
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.private_globals import globals_in, replace_in
 from jax_enzyme.transform.rewriting import (
@@ -176,7 +177,7 @@ def _of_one_thread(
     to_host(work, Block(work, shape, open_block), open_grid)
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    work = optimise_meetings(work, _meets, _differs)
+    work = optimise_meetings(_seen_by_others(work, symbol), _meets, _differs)
     if keep_in_step(work, work.functions[symbol], [work.globals[n] for n in shared if n in work.globals]):
         work = optimise_meetings(work, _meets, _differs)
     if unroll and _meets_in_a_loop(work.functions[symbol]):
@@ -185,6 +186,19 @@ def _of_one_thread(
     kernel = _thread(work, symbol)
     shuffle_numbers(work, kernel, MARKED)
     return work, kernel, shared
+
+
+def _seen_by_others(module: Module, symbol: str) -> Module:
+    """Without `noalias` (`__restrict__`) on what threads write and others see where they meet: LLVM takes memory behind
+    such a parameter for untouched by any call. It comes back when all threads are one function."""
+    if not any(_meets(i) for f in module.functions.values() for i in f.instructions()):
+        return module
+    module = run(module, ("always-inline", "globaldce", "sroa"))
+    kernel = module.functions[symbol]
+    for argument in kernel.arguments:
+        if not all(isinstance(i, I.Load) for i in accesses_behind(argument, kernel)):
+            argument.attributes = tuple(w for w in argument.attributes if w != "noalias")
+    return module
 
 
 def _blocks_wait(kernel: Function, log: AccessLog | None, open_grid: bool) -> tuple[str, ...]:

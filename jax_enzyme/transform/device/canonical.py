@@ -37,7 +37,7 @@ from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.shown_attributes import show_attributes
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
-_REGULAR = ("lower-switch", "mergereturn", "loop-simplify", "lcssa", "globaldce")
+REGULAR = ("lower-switch", "mergereturn", "loop-simplify", "lcssa", "globaldce")
 _SPLIT_UP_TO = 16
 _KERNEL_WORDS = ("ptx_kernel", "ptx_device")
 
@@ -61,7 +61,7 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
         result = replace(result, module=_optimised(again))
     module = make_reducible(result.module)
     if module is not result.module:
-        module = run(module, ["sroa", *_REGULAR])
+        module = run(module, ["sroa", *REGULAR])
     module = clone(define_poison(lower_calls(retype(replace(result, module=module)).module)))
     drop_scopes(module)
     show_attributes(module)
@@ -74,7 +74,7 @@ def _optimised(module: Module) -> Module:
     module = optimised(module)
     if any(_has_loops_over_locals(f) or _shuffles_in_loops(f) for f in module.functions.values()):
         module = optimised(module, unroll=True)
-    return run(module, _REGULAR)
+    return run(module, REGULAR)
 
 
 def optimised(module: Module, *, unroll: bool = False) -> Module:
