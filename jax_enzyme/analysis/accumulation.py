@@ -1,9 +1,9 @@
 """What the iterations of a loop add up: in values that go around it, and in memory.
 
 A *chain* starts from a value, the phi of the header or a load, and every step of it is the value before combined with
-something else: `s + a`, `s - a`, `fmuladd(a, b, s)`; or `s * a`; or `s && a`; or the larger of `s` and `a`. Phis and
-selects join steps of one chain. Nothing else may use a step, so that who starts the chain from zero gets what is to be
-added.
+something else: `s + a`, `s - a`, `fmuladd(a, b, s)`, the lanes of a vector in any order; or `s * a`; or `s && a`; or
+the larger of `s` and `a`. Phis and selects join steps of one chain. Nothing else may use a step, so that who starts the
+chain from zero gets what is to be added.
 
 A *choice* is the best of all with what belongs to it: several phis, of which all are replaced at once, where something
 is better than the first one of them:
@@ -27,7 +27,7 @@ _KINDS = {
     "fadd": "fadd", "fsub": "fadd", "fmul": "fmul", "add": "add", "sub": "add", "mul": "mul",
     "and": "and", "or": "or", "xor": "xor",
 }  # fmt: skip
-_FUSED = ("llvm.fma.", "llvm.fmuladd.")
+_FUSED, _LANES = ("llvm.fma.", "llvm.fmuladd."), "llvm.vector.reduce.fadd."
 _EXTREMES = ("llvm.maxnum.", "llvm.minnum.", "llvm.maximum.", "llvm.minimum.", "llvm.maximumnum.", "llvm.minimumnum.")
 _RELATIONS = ("gt", "ge", "lt", "le")
 _INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
@@ -167,6 +167,8 @@ def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instructi
             name = callee_name(user)
             if name.startswith(_FUSED):
                 return ("fadd", user) if index == 2 else None
+            if name.startswith(_LANES):
+                return ("fadd", user) if index == 0 and "reassoc" in user.flags else None
             return (name, user) if name.startswith((*_EXTREMES, *_INTEGER_EXTREMES)) else None
         case I.Select() if (logical := _logical(user)) is not None and user.operands.count(user.operands[index]) == 1:
             return (logical, user) if index in (0, 1 + (logical == "or")) else None

@@ -44,7 +44,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.helpers import ALLOCATE, TAPE
 from jax_enzyme.rules.table import standard
 
-_HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.MEMORY_COPY, Effect.MEMORY_SET)
+_HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.VECTOR_REDUCE, Effect.MEMORY_COPY, Effect.MEMORY_SET)
 CALL = 20
 """A call, in instructions."""
 _UNKNOWN_TRIPS = 16
@@ -146,10 +146,10 @@ class Independence:
         return half if all(isinstance(a, Iteration) for a in found[1].atoms) else min(half, _UNKNOWN_TRIPS)
 
     def grain(self, loop: Loop) -> int:
-        """What the first iteration of a part of a loop is a multiple of."""
-        inside = 1
-        for child in loop.children:
-            inside = max(inside, self.count(child) or _VECTOR)
+        """What the first iteration of a part of a loop is a multiple of. LLVM makes no vectors of vectors."""
+        if any(isinstance(i.type, T.VectorType) for b in loop.blocks for i in b.instructions):
+            return 1
+        inside = max((self.count(child) or _VECTOR for child in loop.children), default=1)
         return 1 if inside >= _VECTOR // 2 else _VECTOR
 
     def examine(self, loop: Loop, locals_are_private: bool) -> Independent | str:

@@ -13,7 +13,8 @@ the last one wrote to the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 
 from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.extents import room
@@ -26,6 +27,14 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Constant, int_value
+
+
+class Renewal(Enum):
+    """An iteration writes all of an object before it reads or writes any of it again; or it clears all in the end, and
+    so finds zeros, but for the first one."""
+
+    WRITTEN = "written"
+    CLEARED = "cleared"
 
 
 class PrivateMemory:
@@ -60,6 +69,26 @@ class PrivateMemory:
             return True
         return anew or self._is_used_anew(item, inside, loop, marks)
 
+    def renewal(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int) -> Renewal | None:
+        """How all bytes of an object, of this size, are new in each iteration of a loop, and behind the last one what
+        that one left: whoever uses it elsewhere, and whatever it holds before. `inside`: its accesses in the loop."""
+        if len(loop.latches) != 1 or loop.exiting != loop.latches:
+            return None
+        for child in loop.children:
+            if all(self._facts.block_of[a.instruction] in child for a in inside):
+                once = child.preheader is not None and self._facts.once_per_iteration(child.preheader, loop)
+                return self.renewal(item, inside, child, size) if once else None
+        swept = {a.instruction: s for a in inside if a.writes and (s := self._swept(a, item, loop)) is not None}
+        reads = [a.instruction for a in inside if a.reads]
+        first = [w for w in swept if all(self._in_order(w, r, loop) for r in reads)]
+        rest = [a.instruction for a in inside if a.writes and a.instruction not in first]
+        if _covers((swept[w] for w in first if all(self._in_order(w, o, loop) for o in rest)), size):
+            return Renewal.WRITTEN
+        last = [w for w in swept if clears(w)]
+        others = [a.instruction for a in inside if a.writes and a.instruction not in last]
+        ends = (swept[w] for w in last if all(self._in_order(o, w, loop) for o in others))
+        return Renewal.CLEARED if _covers(ends, size) else None
+
     def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in an iteration, and out of reach of all others?"""
         if (
@@ -86,10 +115,7 @@ class PrivateMemory:
         last, others = ([w for w in writes if clears(w) is cleared] for cleared in (True, False))
         if Mark.REVERSED not in marks or not all(self._in_order(o, c, loop) for o in others for c in last):
             return False
-        end = 0
-        for low, high in sorted(s for c in last if (s := writes[c]) is not None):
-            end = max(end, high) if low <= end else end
-        return end >= (room(self._memory.layout, item) or end + 1)
+        return _covers((s for c in last if (s := writes[c]) is not None), room(self._memory.layout, item))
 
     def _swept(self, access: Access, item: MemoryObject, loop: Loop) -> tuple[int, int] | None:
         """From and to which byte of an object every iteration writes, all of them, one after the other if in a loop."""
@@ -125,3 +151,11 @@ class PrivateMemory:
             return int_value(site.operands[0]) is not None
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
+
+
+def _covers(ranges: Iterable[tuple[int, int]], size: int | None) -> bool:
+    """Whether ranges of bytes together are all of an object."""
+    end = 0
+    for low, high in sorted(ranges):
+        end = max(end, high) if low <= end else end
+    return size is not None and end >= size

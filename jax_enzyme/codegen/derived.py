@@ -58,6 +58,7 @@ from jax_enzyme.transform.directions import NotLinear, in_directions
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.first_writes import without_needless_clears
 from jax_enzyme.transform.joined_latches import join_latches
+from jax_enzyme.transform.lockstep import in_lockstep
 from jax_enzyme.transform.named_choices import name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
@@ -384,10 +385,28 @@ class _Job:
 
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):
-            return function, ()
+            return self._in_lockstep(function, with_regular_loops), ()
         regular = without_needless_clears(join_latches(canonical(function)) if self.steps else function)
         shared, verdicts = share_marked_loops(regular)
+        together = self._in_lockstep(regular, lambda f: f)
+        if together is not regular and (also := share_marked_loops(together))[1] == verdicts:
+            return also
         return (function if shared is regular else shared), verdicts
+
+    def _in_lockstep(self, function: ArrayFunction, regular: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:
+        """The same function with iterations of loops in lockstep. A derivative, of which `regular` makes one with
+        regular loops, is not looked at where the kernel has no loop for that."""
+        if self.lanes or "lockstep" in self.options.without:
+            return function
+        if not self.steps:
+            return in_lockstep(function)
+        kernel = self.before_all()
+        base = kernel.canonical()
+        if not _answers.get(digest("lockstep", kernel.key), lambda: in_lockstep(base) is not base):
+            return function
+        before = regular(function)
+        changed = in_lockstep(before)
+        return function if changed is before else changed
 
     def before_all(self) -> _Job:
         """The kernel itself."""

@@ -43,7 +43,7 @@ _EACH_IS_LONG = (1 << 63) - 1
 """As in `csrc/abi.h`."""
 _ADDED = 64
 """The elements of copies that are added in one go are a multiple of this."""
-_SLOT, CELL = 64, 16
+CELL = 64
 _ON_STACK = 1 << 14
 _OUT_OF_MEMORY = 2 << 32
 _ARENA = 24
@@ -76,8 +76,7 @@ class InRanges(Sharing):
             assert isinstance(sum_.start, I.Phi)
             self._sums[next(v for v, b in sum_.start.incoming if b is latch)] = sum_
         self._kept = list(dict.fromkeys((*self._sums, *share.left)))
-        size = -(-max(1, len(self._kept)) * CELL // _SLOT) * _SLOT
-        self._slot_size = size
+        self._slot_size = max(1, len(self._kept)) * CELL
         self._phases = 2 if share.near or ranges.marked else 1
         self._pages = Pages(ranges.marked)
         self._delivers = True
@@ -228,7 +227,7 @@ class InRanges(Sharing):
         at = Builder(before)
         del before.instructions[-1]
         context = local(self._root, self._context(passed), 16)
-        slots = local(self._root, T.ArrayType(self._ranges.count * self._slot_size, T.I8), _SLOT)
+        slots = local(self._root, T.ArrayType(self._ranges.count * self._slot_size, T.I8), CELL)
         blocks = [ready, alone, looking, together, after]
         sizes = [size * (self._ranges.count - 1) for size in self._ranges.copies.values()]
         marks, *copies = self._memory(at, [self._pages.count * self._ranges.count, *sizes], blocks)
@@ -283,7 +282,7 @@ class InRanges(Sharing):
         found: list[Value] = []
         for size in sizes:
             if size <= _ON_STACK:
-                found.append(local(self._root, T.ArrayType(size, T.I8), _SLOT))
+                found.append(local(self._root, T.ArrayType(size, T.I8), CELL))
                 continue
             memory = Declarations(self._module).memory(at, "malloc", const_int(T.I64, size))
             failed, there = BasicBlock(name="exhausted"), BasicBlock(name="there")

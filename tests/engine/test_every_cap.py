@@ -122,6 +122,7 @@ ELSEWHERE = {
     "transform.cuda.tiles:_LONGEST": _SPEED,
     "transform.device.canonical:_SPLIT_UP_TO": _SPEED,
     "transform.device.smaller_blocks:_MOST": _SPEED,
+    "transform.lockstep:_LARGEST_COPY": _SPEED,
     "transform.openmp.teams:_MOST": "how large a team may be",
     "transform.pointer_tables:_MOST": _SPEED,
     "transform.rotations:_MOST": _SPEED,

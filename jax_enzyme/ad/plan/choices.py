@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from jax_enzyme.options import Options
 
@@ -21,7 +21,7 @@ class Choices:
 
     @staticmethod
     def of(options: Options) -> Choices:
-        return Choices(options.tape_cost, **dict.fromkeys(options.without, False))
+        return Choices(options.tape_cost, **{f.name: False for f in fields(Choices) if f.name in options.without})
 
 
 ALL = Choices()

@@ -1,0 +1,142 @@
+/* Loops over points with loops inside: eight points at a time, where no point sees what another one leaves. */
+#include <math.h>
+
+#ifndef REAL
+#define REAL double
+#endif
+
+/* Both memories of an iteration, sums of all three kinds, and a triangle. */
+double distances(int n, int d, const double *l, const double *mean, const double *x, double *u, double *terms,
+                 double *far) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < d; j++) u[j] = x[i * d + j] - mean[j];
+        for (int j = 0; j < d; j++) {
+            double sum = 0;
+            for (int k = 0; k <= j; k++) sum += l[j * d + k] * u[k];
+            terms[j] = sum;
+        }
+        double square = 0;
+        for (int j = 0; j < d; j++) square += terms[j] * terms[j] / (1 + fabs(u[j]));
+        far[i] = square;
+        total += sin(square);
+    }
+    return total;
+}
+
+/* What lies side by side for iterations, from the last to the first; single precision. */
+void layers(int n, int d, const REAL *w, const REAL *x, REAL *h, REAL *y) {
+    for (int i = n - 1; i >= 0; i--) {
+        for (int j = 0; j < d; j++) {
+            REAL sum = 0;
+            for (int k = 0; k < d; k++) sum += w[j * d + k] * x[k * n + i];
+            h[j] = sum > 0 ? sum : (REAL)0.1 * sum;
+        }
+        REAL sum = 0;
+        for (int j = 0; j < d; j++) sum = sum * (REAL)0.5 + h[j] * h[j];
+        y[i] = sum;
+    }
+}
+
+/* Addresses that the data decide, and what stays the same for all. */
+double looked_up(int n, int d, int m, const int *which, const double *table, const double *c, double *u) {
+    double total = 1;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < d; j++) u[j] = table[which[i * d + j] * m + j] * c[0];
+        double product = 1;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) product += u[j] * u[k] * c[k];
+        total -= product * c[1];
+    }
+    return total;
+}
+
+/* In one function all of `u` is written before it is read, `s` is what the last iteration left there. */
+void left(int n, int d, const double *a, double *u, double *y) {
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < d; j++) u[j] = a[j] * y[i];
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) u[j] += a[k] * u[k];
+        y[i] = u[0] * u[d - 1];
+    }
+}
+
+/* The last number of `u` is that of the iteration before. */
+double kept(int n, int d, const double *a, const double *x, double *u) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j + 1 < d; j++) u[j] = a[j] * x[i];
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) sum += u[j] * u[k] * a[k];
+        u[d - 1] = 0.1 * sin(sum);
+        total += sum;
+    }
+    return total;
+}
+
+/* What is read was written by the iteration before. */
+void passed_on(int n, int d, const double *a, double *y) {
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) sum += a[j] * a[k] * sin(y[i] + a[j]);
+        y[i + 1] = y[i + 1] + sum * 0.01;
+    }
+}
+
+/* Iterations go different ways. */
+double branches(int n, int d, const double *a, const double *x) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = x[i] > 0 ? 0 : 3; k < d; k++) sum += a[j] * x[i] * a[k];
+        total += sum;
+    }
+    return total;
+}
+
+/* Each sum begins with a part of what was added up before. */
+double decaying(int n, int d, const double *a, const double *x) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) sum += a[j] * a[k] * x[i];
+        total = 0.9 * total + sum;
+    }
+    return total;
+}
+
+/* Where is added to is not the same for all iterations, and two of them may add to one place. */
+void histogram(int n, int d, const int *where, const double *a, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) sum += a[j] * a[k] * x[i];
+        y[where[i]] += sum;
+    }
+}
+
+/* How far the inner loops run is not the same for all iterations. */
+double ragged(int n, const double *a, const double *x) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j <= i; j++)
+            for (int k = 0; k < 5; k++) sum += a[j] * a[k] * x[i];
+        total += sum * 0.01;
+    }
+    return total;
+}
+
+/* What takes so long that threads share it: in reverse they add to `l`, and to a sum that goes around the loop. */
+void solves(int n, int d, double c, const double *l, double *b) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < d; j++) {
+            double sum = b[i * d + j] * c;
+            for (int k = 0; k < j; k++) sum -= l[j * d + k] * b[i * d + k];
+            b[i * d + j] = sum / l[j * d + j];
+        }
+}

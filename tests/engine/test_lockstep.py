@@ -1,0 +1,140 @@
+"""Eight iterations of a loop at a time: the same numbers, and the same gradients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.canonical import with_regular_loops
+from jax_enzyme.ir.verify import verify
+from jax_enzyme.options import Options
+from jax_enzyme.transform.lockstep import in_lockstep
+from tests.kernels.case import Case
+from tests.support import three_way, through_engine
+from tests.support.native import call
+from tests.support.through_engine import Specialised
+
+D = 20
+"""More than are unrolled."""
+OWN = str(Path(__file__).parent / "lockstep.c")
+
+
+def _case(name: str, signature: str, **shapes: int | tuple[int, ...]) -> Case:
+    return Case(name, signature, lambda r: {k: r.uniform(-1, 1, s) for k, s in shapes.items()}, file=OWN)
+
+
+def _distances(n: int) -> Case:
+    return _case(
+        "distances",
+        "n: i32, d: i32, l: f64[d,d], mean: f64[d], x: f64[n,d], inout u: f64[d], inout terms: f64[d],"
+        " inout far: f64[n] -> f64",
+        l=(D, D), mean=D, x=(n, D), u=D, terms=D, far=n,
+    )  # fmt: skip
+
+
+def _looked_up() -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        which = r.integers(0, 4, (37, D)).astype(np.int32)
+        return {"which": which, "table": r.uniform(-0.3, 0.3, (4, D)), "c": r.uniform(-0.3, 0.3, D), "u": np.zeros(D)}
+
+    signature = "n: i32, d: i32, m: i32, which: i32[n,d], table: f64[4,m], c: f64[d], inout u: f64[d] -> f64"
+    return Case("looked_up", signature, arguments, file=OWN)
+
+
+def _histogram() -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        where = r.integers(0, 3, 40).astype(np.int32)
+        return {"where": where, "a": r.normal(size=D), "x": r.normal(size=40), "y": r.normal(size=3)}
+
+    signature = "n: i32, d: i32, where: i32[n], a: f64[d], x: f64[n], inout y: f64[3]"
+    return Case("histogram", signature, arguments, file=OWN)
+
+
+def _layers() -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        shapes = {"w": (D, D), "x": (D, 67), "h": D, "y": 67}
+        return {k: r.uniform(-1, 1, s).astype(np.float32) for k, s in shapes.items()}
+
+    signature = "n: i32, d: i32, w: f32[d,d], x: f32[d,n], inout h: f32[d], inout y: f32[n]"
+    return Case("layers", signature, arguments, file=OWN, flags=("-DREAL=float",))
+
+
+TOGETHER = {
+    "distances": _distances(40),
+    "layers": _layers(),
+    "looked up": _looked_up(),
+    "left": _case("left", "n: i32, d: i32, a: f64[d], inout u: f64[d], inout y: f64[n]", a=D, u=D, y=33),
+}
+APART = {
+    "few": _distances(31),
+    "kept": _case("kept", "n: i32, d: i32, a: f64[d], x: f64[n], inout u: f64[d] -> f64", a=D, x=40, u=D),
+    "passed on": _case("passed_on", "n: i32, d: i32, a: f64[d], inout y: f64[n + 1]", a=D, y=41),
+    "branches": _case("branches", "n: i32, d: i32, a: f64[d], x: f64[n] -> f64", a=D, x=40),
+    "decaying": _case("decaying", "n: i32, d: i32, a: f64[d], x: f64[n] -> f64", a=D, x=40),
+    "histogram": _histogram(),
+    "ragged": _case("ragged", "n: i32, a: f64[n], x: f64[n] -> f64", a=40, x=40),
+}
+
+
+def _changes(row: Case, *, in_reverse: bool = False) -> bool:
+    """Whether anything runs in lockstep in a kernel, or in its gradient in one function."""
+    kernel = Specialised.of(row)
+    steps = (kernel.vjp,) if in_reverse else ()
+    function = derived.derived(kernel.program, kernel.signature, kernel.binding, steps, None)
+    regular = with_regular_loops(function) if in_reverse else function
+    changed = in_lockstep(regular)
+    verify(changed.module)
+    return changed is not regular
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_together(name: str) -> None:
+    row = TOGETHER[name]
+    three_way.check(through_engine.subject(row, split=True), row)
+    three_way.check(through_engine.subject(row), row)
+    assert _changes(row)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_apart(name: str) -> None:
+    row = APART[name]
+    three_way.check(through_engine.subject(row, split=True), row)
+    assert not _changes(row)
+
+
+@pytest.mark.parametrize("n", [32, 33, 40, 41, 47])
+def test_values_are_the_same_to_the_last_bit(n: int) -> None:
+    row = _distances(n)
+    given = [row.arguments[k] for k in ("l", "mean", "x", "u", "terms", "far")]
+    together = call(Specialised.of(row, Options(vector_math=False)).build(), given)
+    apart = call(Specialised.of(row, Options(vector_math=False, without=("lockstep",))).build(), given)
+    for a, b in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_both_sweeps() -> None:
+    row = TOGETHER["distances"]
+    assert _changes(row, in_reverse=True)
+
+
+def test_threads_share_blocks_of_iterations() -> None:
+    """The same for any number of threads, and as if nothing ran in lockstep."""
+    r = np.random.default_rng(0)
+    given = 0.5, np.eye(D) + 0.1 * r.normal(size=(D, D)), r.normal(size=(500, D))
+    signature = "n: i32, d: i32, c: f64, l: f64[d,d], inout b: f64[n,d]"
+    found = dict[bytes, list[np.ndarray]]()
+    for options in (je.Options(threads=1), je.Options(threads=2), je.Options(threads=2, without=("lockstep",))):
+        kernel = je.kernel(OWN, "solves", signature, options=options)
+        assert all(text.endswith("on several threads") for _, text in kernel.inspect(*given).loops)
+        value, pullback = jax.vjp(kernel, *given)
+        results = [np.asarray(a) for a in (value, *pullback(value))]
+        found[b"".join(a.tobytes() for a in results)] = results
+    together, apart = found.values()
+    np.testing.assert_array_equal(together[0], apart[0])
+    for a, b in zip(together[1:], apart[1:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
