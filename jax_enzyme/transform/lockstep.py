@@ -45,6 +45,8 @@ from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import local, phis
 
 _ALIGNMENT = 64
+_STACK = 1 << 17
+"""So many bytes at most have all copies of memory, of all loops together."""
 _LARGEST_COPY = 1 << 12
 """Bytes of a copy between two places that is made one number at a time."""
 _NUMBERS: Mapping[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.I64: 8, T.I32: 4}
@@ -65,8 +67,12 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
     if _copy_by_number(root, list(facts.candidates())):
         facts = InLockstep(module, root)
     found = [share for loop in facts.candidates() if (share := facts.prove(loop)) is not None]
+    left = _STACK
     for share in found:
-        _Rewriting(module, root, share).run()
+        needed = share.width * sum(size for _, _, size in share.renewed.values())
+        if needed <= left:
+            left -= needed
+            _Rewriting(module, root, share).run()
     return replace(function, module=module) if found else function
 
 
