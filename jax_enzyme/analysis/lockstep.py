@@ -80,7 +80,7 @@ class Lockstep:
 
     loop: Loop
     blocks: tuple[BasicBlock, ...]
-    count: int
+    count: int | Polynomial
     width: int
     counters: tuple[tuple[I.Phi, int], ...]
     ordered: Mapping[I.Phi, I.Instruction]
@@ -99,21 +99,28 @@ class InLockstep(Independence):
         super().__init__(module, function)
         self._layout = DataLayout(module)
 
-    def candidates(self) -> Iterator[Loop]:
-        """The outermost loops that may be worth it, by their shape and cost alone."""
+    def candidates(self) -> list[Loop]:
+        """The loops that may be worth it, by their shape and cost alone."""
+        return [loop for loop in self.loops.all if self._may_gain(loop)]
+
+    def found(self) -> list[Lockstep]:
+        """The outermost loops that are worth it and proved."""
+        found: list[Lockstep] = []
         pending = list(self.loops.roots)
         while pending:
             loop = pending.pop(0)
-            if self._may_gain(loop):
-                yield loop
-            else:
+            share = self._proved(loop) if self._may_gain(loop) else None
+            if share is None:
                 pending += loop.children
+            else:
+                found.append(share)
+        return found
 
+    @remembered
     def _may_gain(self, loop: Loop) -> bool:
         if not loop.children or loop.exiting != loop.latches or len(loop.latches) != 1 or loop.preheader is None:
             return False
-        count = self.count(loop)
-        if count is None or count < _BLOCKS * self._width(loop):
+        if self._repeated(loop) is None or self._iterations(loop) < _BLOCKS * self._width(loop):
             return False
         inside = [i for b in loop.blocks for i in b.instructions]
         return all(map(_is_known, inside)) and self._gains(loop)
@@ -142,6 +149,11 @@ class InLockstep(Independence):
             else:
                 inner += work
         return inner > own + rows and _GATHERED * gathered < inner
+
+    def _repeated(self, loop: Loop) -> int | Polynomial | None:
+        """How many iterations a loop has, where that is known in front of it."""
+        length = self._length(loop)
+        return self.count(loop) if length is None else length[1]
 
     def _iterations(self, loop: Loop) -> int:
         """About how many iterations a loop has: what the bounds of a type allow says nothing."""
@@ -177,8 +189,8 @@ class InLockstep(Independence):
 
     # -- proof
 
-    def prove(self, loop: Loop) -> Lockstep | None:
-        count = self.count(loop)
+    def _proved(self, loop: Loop) -> Lockstep | None:
+        count = self._repeated(loop)
         if count is None or self.loops.irreducible or self._hindering_calls(loop, ()):
             return None
         found = {phi: sum_ for phi, sum_ in self._sums(loop).items() if T.is_float(phi.type)}
@@ -202,7 +214,12 @@ class InLockstep(Independence):
         if shapes is None:
             return None
         width = self._width(loop)
-        if added and not free and count >= 2 * _BLOCKS * width and 2 * width * _bytes(renewed) <= _BYTES:
+        if (
+            added
+            and not free
+            and self._iterations(loop) >= 2 * _BLOCKS * width
+            and 2 * width * _bytes(renewed) <= _BYTES
+        ):
             width *= 2
         blocks = tuple(self.loops.blocks(loop))
         return Lockstep(

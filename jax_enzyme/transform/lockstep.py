@@ -42,7 +42,7 @@ from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, Consta
 from jax_enzyme.rules.declare import Declarations, overload, splat
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.loop_hints import ask
-from jax_enzyme.transform.rewriting import local, phis
+from jax_enzyme.transform.rewriting import computed_before, local, phis
 
 _ALIGNMENT = 64
 _STACK = 1 << 17
@@ -57,16 +57,14 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
     """The array function, its loops regular, with the iterations of some in lockstep, in a copy of the module; the
     function itself where there are none."""
     root = function.module.functions[function.symbol]
-    if not any(loop.children for loop in Loops.of(root)) or not any(
-        True for _ in InLockstep(function.module, root).candidates()
-    ):
+    if not any(loop.children for loop in Loops.of(root)) or not InLockstep(function.module, root).candidates():
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]
     facts = InLockstep(module, root)
-    if _copy_by_number(root, list(facts.candidates())):
+    if _copy_by_number(root, facts.candidates()):
         facts = InLockstep(module, root)
-    found = [share for loop in facts.candidates() if (share := facts.prove(loop)) is not None]
+    found = facts.found()
     left = _STACK
     for share in found:
         needed = share.width * sum(size for _, _, size in share.renewed.values())
@@ -145,12 +143,13 @@ class _Rewriting:
         share, loop = self._share, self._share.loop
         before, (latch,) = loop.preheader, loop.latches
         assert before is not None
-        times = (share.count - 1) // self._width
         old = [b for b in self._root.blocks if b in loop.blocks]
         self._blocks = {b: BasicBlock() for b in old}
-        start, after = BasicBlock(), BasicBlock()
+        enter, start, after, rest = (BasicBlock() for _ in range(4))
         before.instructions.pop()
-        made = self._memory(before, start)
+        times = self._times(Builder(before))
+        Builder(before).cond_br(Builder(before).icmp("ne", times, const_int(T.I64, 0)), enter, rest)
+        made = self._memory(enter, start)
         header = self._blocks[loop.header]
         Builder(start).br(header)
         number = Builder(header).phi(T.I64, [(const_int(T.I64, 0), start)])
@@ -158,14 +157,22 @@ class _Rewriting:
             self._run_block(block)
         self._connect(start)
         end = Builder(self._blocks[latch])
-        end.count_on(number, header, const_int(T.I64, times), after)
+        end.count_on(number, header, times, after)
         self._blocks[latch].terminator.metadata, latch.terminator.metadata = latch.terminator.metadata, []
-        self._go_on(before, start, after, times)
+        self._go_on(before, after, rest, times)
         place = self._root.blocks.index(loop.header)
-        self._root.blocks[place:place] = [*made, start, *self._blocks.values(), after]
+        self._root.blocks[place:place] = [enter, *made, start, *self._blocks.values(), after, rest]
         for block in old:
             if any(t in loop.blocks and self._is_back(block, t) for t in block.successors):
                 ask(self._module, block.terminator, "disable")
+
+    def _times(self, at: Builder) -> Value:
+        """How many blocks of iterations there are, such that one iteration at least is left."""
+        count = self._share.count
+        if isinstance(count, int):
+            return const_int(T.I64, (count - 1) // self._width)
+        last = at.binary("sub", computed_before(at, count), const_int(T.I64, 1))
+        return at.binary("udiv", last, const_int(T.I64, self._width))
 
     def _is_back(self, block: BasicBlock, target: BasicBlock) -> bool:
         return any(block in c.latches and target is c.header for c in _within(self._share.loop))
@@ -441,23 +448,27 @@ class _Rewriting:
         block.instructions += end
         return made
 
-    def _go_on(self, before: BasicBlock, start: BasicBlock, after: BasicBlock, times: int) -> None:
+    def _go_on(self, before: BasicBlock, after: BasicBlock, rest: BasicBlock, times: Value) -> None:
         """The loop itself begins where the copies end."""
         share, loop = self._share, self._share.loop
-        at = Builder(after)
+        at, join = Builder(after), Builder(rest)
         steps = dict(share.counters)
         for phi in phis(loop.header):
             ends = loop.ends(phi)
             assert ends is not None
             if phi in steps:
-                value = at.binary("add", ends[0], const_int(phi.type, steps[phi] * self._width * times))
+                assert isinstance(phi.type, T.IntType)
+                done = times if phi.type == T.I64 else at.cast("trunc", times, phi.type)
+                distance = at.binary("mul", done, const_int(phi.type, steps[phi] * self._width))
+                value = at.binary("add", ends[0], distance)
             elif phi in share.free:
                 value = self._added_up(at, self._lanes(at, ends[1]), const_float(phi.type, -0.0))
             else:
                 value = self._first(ends[1])
             index = next(n for n, t in enumerate(phi.targets) if t not in loop.blocks)
-            phi.operands[index], phi.targets[index] = value, after
-        at.br(loop.header)
+            phi.operands[index], phi.targets[index] = join.phi(phi.type, [(ends[0], before), (value, after)]), rest
+        at.br(rest)
+        join.br(loop.header)
 
 
 def _reversed(at: Builder, vector: Value) -> Value:

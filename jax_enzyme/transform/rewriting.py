@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -65,6 +66,20 @@ def count_iterations(loop: Loop, before: Iterable[BasicBlock]) -> I.Phi:
     loop.header.instructions.insert(0, number)
     number.add(Builder.at_end(latch).binary("add", number, ConstantInt(T.I64, 1), ("nuw", "nsw")), latch)
     return number
+
+
+def computed_before(at: Builder, number: Polynomial) -> Value:
+    """An integer that does not change in a loop, such as how often it runs, computed in front of it. Loops around it
+    have a preheader and one latch."""
+
+    def operand(atom: Atom) -> Value:
+        if isinstance(atom, Iteration):
+            before = atom.loop.preheader
+            assert before is not None
+            return count_iterations(atom.loop, [before])
+        return at.cast("ptrtoint", atom.value, T.I64) if T.is_pointer(atom.value.type) else atom.value
+
+    return emit(at, number, T.I64, operand)
 
 
 def split_before(function: Function, block: BasicBlock, index: int, name: str = "") -> BasicBlock:

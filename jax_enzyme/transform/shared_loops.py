@@ -24,7 +24,6 @@ from dataclasses import replace
 
 from jax_enzyme.analysis.independence import CALL, Independence, Independent
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -35,7 +34,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import count_iterations, local, phis, redirect_phis
+from jax_enzyme.transform.rewriting import computed_before, local, phis, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
@@ -396,17 +395,8 @@ class Sharing:
 
     def _length(self, at: Builder) -> Value:
         """How many iterations there are."""
-        if self._share.length is None:
-            return const_int(T.I64, self._share.count)
-
-        def operand(atom: Atom) -> Value:
-            if isinstance(atom, Iteration):
-                before = atom.loop.preheader
-                assert before is not None
-                return count_iterations(atom.loop, [before])
-            return at.cast("ptrtoint", atom.value, T.I64) if T.is_pointer(atom.value.type) else atom.value
-
-        return emit(at, self._share.length, T.I64, operand)
+        length = self._share.length
+        return const_int(T.I64, self._share.count) if length is None else computed_before(at, length)
 
     def _leave(self, end: Builder, way: Value, blocks: list[BasicBlock]) -> None:
         """Goes on behind the loop, or where it was left early; `blocks` take its place in the function."""
