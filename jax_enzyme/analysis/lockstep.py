@@ -29,14 +29,13 @@ from jax_enzyme.analysis.digits import overlap
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.extents import argument_size, room
 from jax_enzyme.analysis.independence import Independence
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.private_memory import Renewal
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
@@ -94,10 +93,6 @@ class Lockstep:
 
 class InLockstep(Independence):
     """The facts about one function."""
-
-    def __init__(self, module: Module, function: Function) -> None:
-        super().__init__(module, function)
-        self._layout = DataLayout(module)
 
     def candidates(self) -> list[Loop]:
         """The loops that may be worth it, by their shape and cost alone."""
@@ -393,7 +388,7 @@ def _is_known(instruction: I.Instruction) -> bool:
     """Whether something can be run for eight iterations at once."""
     if isinstance(instruction, I.Call):
         if call_effect(instruction) in (Effect.IGNORED, *_BULK):
-            return True
+            return instruction.type == T.VOID
         kinds = (instruction.type, *(a.type for a in instruction.arguments))
         return is_pure(instruction) and not any(map(T.is_pointer, kinds)) and all(map(_is_single, kinds))
     if not all(_is_single(v.type) for v in (instruction, *instruction.operands) if v.type != T.VOID):
