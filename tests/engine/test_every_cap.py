@@ -94,6 +94,7 @@ ELSEWHERE = {
     "ad.checkpoint:_MANY": "a guess",
     "ad.device.groups:_LONGEST": _SPEED,
     "ad.device.groups:_MOST": _SPEED,
+    "ad.device.rows:_LONGEST": "rows in several parts",
     "ad.device.axes:_MOST_NUMBERS": "an axis is not tabulated then, and its registers are terms of their own",
     "ad.device.lanes:_DEPTH": "tests/analysis/test_caps.py",
     "ad.device.shuffles:_MOST_MOVES": "tests/cuda/test_caps.py",
