@@ -1,8 +1,8 @@
 """Loops that threads run differently often become ones that all run as often as any may, most of them idly at the end.
 
-    before    if (i0 < n) do { x; i += s; } while (i < n);
+    before    do { x; i += s; } while (i < n);
 
-    after     for (k = 0; k <= most; k++) { i = i0 + k*s; if (i < n) x; }         most: no thread goes on more often
+    after     for (k = 0; k <= most; k++) { if (k == 0 || i < n) x; i += s; }     most: no thread goes on more often
 
 Loops over a grid (`i += gridDim.x * blockDim.x`) are such: only their last iteration differs between threads.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.analysis.guards import INVERSE
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -115,22 +115,18 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
         return None
     if not _is_of_launch(condition):
         return None
-    guard = _guard(facts, loop, condition, stays)
-    settled = _stays_false(facts, loop, condition, stays, Interval(0 if guard is None else -1, most))
+    settled = _stays_false(facts, loop, condition, stays, Interval(0, most))
     out = next(t for t in branch.targets if t not in loop)
     left = split_edge(kernel, latch, out, "between")
-    if guard is not None:
-        _enter_always(loop, guard, left, out)
     number, header, at = _number(loop), loop.header, Builder(BasicBlock())
     alive: I.Phi | None = None
     if settled:
         active = _again(at, loop, condition, known, at.binary("sub", number, const_int(T.I64, 1)))
         if not stays:
             active = at.binary("xor", active, const_int(T.I1, 1))
-        if guard is None:
-            active = at.binary("or", active, at.icmp("eq", number, const_int(T.I64, 0)))
+        active = at.binary("or", active, at.icmp("eq", number, const_int(T.I64, 0)))
     else:
-        active = alive = _alive(loop, guard)
+        active = alive = _alive(loop)
         carried[alive] = condition if stays else Builder.at_end(latch).binary("xor", condition, const_int(T.I1, 1))
     start = _counted(kernel, loop, counters, number) + (alive is not None)
     if alive is not None:
@@ -171,16 +167,11 @@ def _stays_false(facts: Recurrences, loop: Loop, condition: Value, stays: bool, 
     return closing >= 0 if predicate[1] == "l" else closing <= 0
 
 
-def _alive(loop: Loop, guard: _Guard | None) -> I.Phi:
+def _alive(loop: Loop) -> I.Phi:
     """Whether a thread has not come to its end yet, still without what it is in the next iteration."""
     assert loop.preheader is not None
-    first: Value = const_int(T.I1, 1)
-    if guard is not None:
-        first = guard.condition
-        if not guard.enters:
-            first = Builder.at_end(loop.preheader).binary("xor", first, const_int(T.I1, 1))
     latch = loop.latches[0]
-    return I.Phi(T.I1, "phi", [first, const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
+    return I.Phi(T.I1, "phi", [const_int(T.I1, 1), const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
 
 
 @dataclass(frozen=True)
@@ -246,57 +237,3 @@ def _again(at: Builder, loop: Loop, value: Value, known: Mapping[Value, Counter]
     copy = with_operands(value, [_again(at, loop, o, known, number) for o in value.operands])
     copy.metadata, copy.flags = [], ()
     return at.insert(copy)
-
-
-@dataclass(frozen=True)
-class _Guard:
-    """The branch around a loop, which asks before it what the loop asks in every iteration."""
-
-    block: BasicBlock
-    condition: Value
-    enters: bool
-
-
-def _guard(facts: Recurrences, loop: Loop, condition: Value, stays: bool) -> _Guard | None:
-    before = loop.preheader
-    assert before is not None
-    preds = facts.cfg.reachable_preds(before)
-    branch = preds[0].terminator if len(preds) == 1 else None
-    if not isinstance(branch, I.CondBranch) or any(not speculatable(i) for i in before.instructions[:-1]):
-        return None
-    out = next(t for t in loop.latches[0].successors if t not in loop)
-    asked, enters = branch.operands[0], branch.targets[0] is before
-    other = branch.targets[1] if enters else branch.targets[0]
-    if other is not out or not isinstance(asked, I.Compare) or not isinstance(condition, I.Compare):
-        return None
-    mine = condition.predicate if stays else INVERSE.get(condition.predicate)
-    theirs = asked.predicate if enters else INVERSE.get(asked.predicate)
-    if mine != theirs or asked.opcode != "icmp" or condition.opcode != "icmp":
-        return None
-    for x, y in zip(asked.operands, condition.operands, strict=True):
-        bits = facts.bits(x.type)
-        if bits is None or x.type != y.type:
-            return None
-        try:
-            first = facts.form_at(x, preds[0]).polynomial
-            later = facts.form_at(y, loop.header).polynomial
-            same = first - later.substitute(facts.iteration(loop), Polynomial.constant(-1))
-        except TooComplex:
-            return None
-        if same.modulo(bits).terms:
-            return None
-    return _Guard(preds[0], asked, enters)
-
-
-def _enter_always(loop: Loop, guard: _Guard, left: BasicBlock, out: BasicBlock) -> None:
-    """The branch goes; where its ways joined, what was not computed is still not taken."""
-    assert loop.preheader is not None
-    del guard.block.instructions[-1]
-    Builder(guard.block).br(loop.preheader)
-    at = Builder.at_end(left)
-    for phi in phis(out):
-        incoming = {b: v for v, b in phi.incoming}
-        taken, skipped = incoming[left], incoming[guard.block]
-        chosen = (taken, skipped) if guard.enters else (skipped, taken)
-        value = at.select(guard.condition, *chosen)
-        phi.incoming = [(value if b is left else v, b) for v, b in phi.incoming if b is not guard.block]
