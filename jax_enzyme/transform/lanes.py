@@ -16,10 +16,6 @@
 
     after     %k = load i16, ptr %a                           %x = load double, ptr %a.8
 
-    before    %a = getelementptr {float, double}, ptr %p, <2 x i64> <i64 0, i64 1>, i32 1
-              %q = extractelement <2 x ptr> %a, i64 1
-    after     %q = getelementptr {float, double}, ptr %p, i64 1, i32 1
-
 Optimisers copy small structures as one integer or vector, load neighbouring members together, and move the parts by
 casts, shifts, masks and shuffles. Where each byte comes from is known from `analysis.lanes`, what lies where in memory
 from `analysis.words`. A value that something other than a move reads is put together from its parts anew
@@ -27,8 +23,7 @@ from `analysis.words`. A value that something other than a move reads is put tog
 
 - a vector is loaded of which some lanes are numbers and others integers, or of which some are not used at all: they say
   nothing of what is there,
-- a word holds a number or a pointer, and is read or written in parts,
-- it is an address out of a vector of addresses: what is computed says which member of which record it is that of.
+- a word holds a number or a pointer, and is read or written in parts.
 
 What remains are integers that hold one number each or none, which `retype` deals with.
 """
@@ -56,30 +51,19 @@ _WORDS = (1, 2, 4, 8)
 
 def split_mixed_loads(module: Module) -> Module:
     """A copy of the module in which vectors are loaded in lanes; the module itself where there are none such."""
-    return _apart(module, _mixed_loads)
 
+    def take_apart(function: Function) -> None:
+        lanes = Lanes()
+        mixed = _mixed_loads(function, lanes)
+        wanted = [v for v in _read(function, lanes) if not mixed.isdisjoint(lanes.sources(v)) and lanes.is_move(v)]
+        _put(function, Parts(function, lanes, mixed.__contains__), wanted)
 
-def split_address_lanes(module: Module) -> Module:
-    """A copy of the module without addresses out of vectors; the module itself where there are none."""
-    return _apart(module, _address_vectors)
+    return on_functions(module, lambda f: _mixed_loads(f, Lanes()), take_apart)
 
 
 def split_words(module: Module, functions: list[Function], words: Words) -> bool:
     """Takes apart the words of these functions, in place; whether there were any."""
     return any([_Splitting(module, function, words).run() for function in functions])
-
-
-def _apart(module: Module, sources: Callable[[Function, Lanes], set[Value]]) -> Module:
-    """A copy in which nothing reads bytes of such sources out of others; itself where there are none."""
-
-    def take_apart(function: Function) -> None:
-        lanes = Lanes()
-        chosen = sources(function, lanes)
-        parts = Parts(function, lanes, chosen.__contains__)
-        wanted = [v for v in _read(function, lanes) if not chosen.isdisjoint(lanes.sources(v)) and lanes.is_move(v)]
-        _put(function, parts, wanted)
-
-    return on_functions(module, lambda f: sources(f, Lanes()), take_apart)
 
 
 def _put(function: Function, parts: Parts, wanted: Iterable[Value]) -> None:
@@ -115,12 +99,6 @@ def _is_mixed(type_: T.Type, integers: set[int], numbers: set[int]) -> bool:
         return True
     width = size(T.scalar(type_))
     return 0 < len({byte // width for byte in integers | numbers}) * width < size(type_)
-
-
-def _address_vectors(function: Function, lanes: Lanes) -> set[Value]:
-    """Vectors of addresses of which lanes are taken out."""
-    taken = [i.operands[0] for i in function.instructions() if isinstance(i, I.ExtractElement) and lanes.is_move(i)]
-    return {s for v in taken for s in lanes.sources(v) if isinstance(s, I.GetElementPtr)}
 
 
 class _Splitting:

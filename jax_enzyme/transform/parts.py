@@ -44,8 +44,6 @@ class Parts:
                 return I.is_plain(source) and self._is_split(source)
             case I.Select():
                 return not isinstance(source.operands[0].type, T.VectorType)
-            case I.GetElementPtr():
-                return isinstance(source.type, T.VectorType)
             case _:
                 return isinstance(source, I.Phi | I.Freeze)
 
@@ -121,22 +119,11 @@ class Parts:
                 new = made.insert(I.Phi(type_, "phi", [], targets=list(source.targets)))
             case I.Select():
                 new = made.insert(I.Select(type_, "select", []))
-            case I.GetElementPtr() if type_ == T.scalar(source.type):
-                lane = start // size(type_)
-                base, *indices = (self._lane(v, lane) for v in source.operands)
-                return made.gep(source.source_type, base, indices, source.flags)
-            case I.Freeze():
-                new = made.insert(I.Freeze(type_, "freeze", []))
             case _:
-                return _cut(made, source, start, type_)
+                assert isinstance(source, I.Freeze)
+                new = made.insert(I.Freeze(type_, "freeze", []))
         self._pending.append((new, source, start, type_))
         return new
-
-    def _lane(self, value: Value, lane: int) -> Value:
-        """One of a vector; a scalar, which goes for all lanes, as it is."""
-        if not isinstance(value.type, T.VectorType):
-            return value
-        return self._part(value, lane * size(value.type.element), value.type.element)
 
     def _put_together(self, value: Value, start: int, lanes: Bytes, type_: T.Type) -> Value:
         """From neighbours of several values."""

@@ -1,7 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
 optimised, flat -> private volatile memory -> devirtualise -> divisions -> failures -> struct copies -> private globals
--> reallocations -> instructions of x86 -> masked memory -> address lanes -> tables of pointers -> optimise again
+-> reallocations -> instructions of x86 -> masked memory -> tables of pointers -> optimise again
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.divisions import guard_hidden_divisions
 from jax_enzyme.transform.failures import lower_failures
-from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.pointer_tables import choose_by_index
 from jax_enzyme.transform.private_globals import privatise
@@ -33,5 +32,5 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
         privatise,
         widen_byte_swaps,
     )
-    within = (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes, choose_by_index)
+    within = (lower_reallocations, lower_x86_vectors, lower_masked_memory, choose_by_index)
     return through(function, *on_whole, *map(of_module, within))

@@ -28,7 +28,6 @@ from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
 from jax_enzyme.transform.invariant_loads import load_before_loops
-from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.output import drop_output
@@ -64,7 +63,6 @@ def _without_unentered(function: ArrayFunction) -> ArrayFunction:
 
 
 PASSES: dict[str, Pass] = {
-    "address_lanes": _of_module(split_address_lanes),
     "allocators": _of_module(lower_allocators),
     "byte_swaps": widen_byte_swaps,
     "carried_loads": load_again,
