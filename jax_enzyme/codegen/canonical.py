@@ -64,9 +64,12 @@ _PIPELINE = Pipeline(2, relocation="static")
 """In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place."""
 
 
-def canonical(function: ArrayFunction) -> ArrayFunction:
-    """The canonical form of an array function, in a module of its own."""
-    module = clone(absolute_tables(lower_calls(function.module)))
+def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFunction:
+    """The canonical form of an array function, in a module of its own. `is_spent`: nobody needs the given one any
+    more."""
+    module = absolute_tables(lower_calls(function.module))
+    if module is function.module and not is_spent:
+        module = clone(module)
     show_marks(module)
     show_rows(module)
     name_loops(module)

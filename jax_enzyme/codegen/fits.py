@@ -11,7 +11,6 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import take_apart
 from jax_enzyme.signature import Signature
 from jax_enzyme.transform.bind import check_signature
-from jax_enzyme.transform.retyping import literal_structures
 
 
 def check_fits(program: Program, signature: Signature) -> None:
@@ -23,7 +22,6 @@ def check_fits(program: Program, signature: Signature) -> None:
         module = clone(read(program))
         if program.launch is None:
             check_selected(module)
-        literal_structures(module)
         check_signature(module, program.symbol, signature)
         take_apart(module)
         disk.put(key, b"1")

@@ -28,7 +28,8 @@ class Primal:
 
 def primal(function: ArrayFunction) -> Primal:
     """The kernel that a bound function is."""
-    flat = canonical(prepare(function))
+    prepared = prepare(function)
+    flat = canonical(prepared, is_spent=prepared.module is not function.module)
     safe, copied = protect_inputs(flat)
     moved = move_large_locals(safe)
-    return Primal(flat if moved is flat else canonical(moved), copied)
+    return Primal(flat if moved is flat else canonical(moved, is_spent=True), copied)

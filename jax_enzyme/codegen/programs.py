@@ -75,7 +75,7 @@ def _read(program: Program) -> Module:
     forget(program)
     if program.launch is not None:
         module = with_device_math(program.ir, module)
-    literal_structures(module)
+        literal_structures(module)
     return module
 
 
