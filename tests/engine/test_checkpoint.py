@@ -48,6 +48,25 @@ double swapped(int n, int steps, const double *x) {
 }
 """
 
+ROTATED = """
+#include <stdlib.h>
+double rotated(int n, const int *k, const double *x) {
+    int m = k[0];
+    double **rows = malloc(m * sizeof *rows), *data = malloc(m * sizeof *data), sum = 0;
+    for (int i = 0; i < m; i++) { data[i] = x[i % n]; rows[i] = data + i; }
+    for (int t = 0; t < 11; t++) {
+        double *first = rows[0];
+        for (int i = 0; i + 1 < m; i++) rows[i] = rows[i + 1];
+        rows[m - 1] = first;
+        for (int i = 0; i + 1 < m; i++) *rows[i] = 0.9 * *rows[i] + 0.1 * *rows[i + 1] * *rows[i];
+    }
+    for (int i = 0; i < m; i++) sum += *rows[i] * i;
+    free(rows);
+    free(data);
+    return sum;
+}
+"""
+
 LENGTHS = ["sqrt", "log", 1, 3, 100]
 
 
@@ -67,6 +86,12 @@ def test_state_behind_swapped_pointers(length: str | int) -> None:
     kernel = native(SWAPPED, "swapped", "n: i32, steps: i32, x: f64[n] -> f64", {})
     kernel = replace(kernel, binding=Binding.of({"n": 5}, {"steps": 11}), options=Options(checkpoint=length))
     agree(three_way(kernel, [np.random.default_rng(1).uniform(0.2, 1, 5)]))
+
+
+def test_state_in_tables_of_pointers_of_any_length() -> None:
+    kernel = native(ROTATED, "rotated", "n: i32, k: i32[1], x: f64[n] -> f64", {"n": 5})
+    kernel = replace(kernel, options=Options(checkpoint="sqrt"))
+    agree(three_way(kernel, [np.array([7], np.int32), np.random.default_rng(2).uniform(0.2, 1, 5)]))
 
 
 def _tape_bytes(kernel: Native) -> int:

@@ -22,6 +22,7 @@ from jax_enzyme.ad.facts.causes import (
     GOTO,
     IN_ONE_PLACE,
     MADE,
+    MIXED_COPY,
     ORIGIN,
     PARTS,
     SETJMP,
@@ -56,6 +57,18 @@ void k(int n, const double *x, double *y) {
   }
 }"""
 
+RECORDS = """#include <string.h>
+struct r { double v; double *p; };
+void k(int n, double *x, double *w, double *y) {
+  struct r *a = (struct r *)w, *b = a + n;
+  for (int i = 0; i < n; i++) {
+    a[i].v = x[i] * x[i];
+    a[i].p = x + (n - 1 - i);
+  }
+  memcpy(b, a, n * sizeof *a);
+  for (int i = 0; i < n; i++) y[i] = b[i].v * *b[i].p;
+}"""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -86,6 +99,15 @@ REFUSED = (
         IN_ONE_PLACE,
         "n: i32, x: f64[n], out y: f64[n + n + 4]",
         dims={"n": 12},
+        modes=("reverse",),
+    ),
+    Program(
+        "records_with_pointers_copied_among_numbers",
+        RECORDS,
+        9,
+        MIXED_COPY,
+        "n: i32, x: f64[n], scratch w: f64[n, 4], out y: f64[n]",
+        dims={"n": 6},
         modes=("reverse",),
     ),
     Program(

@@ -169,6 +169,42 @@ CASES = {
         {"n": 3},
         [0.3 * RNG.standard_normal((3, 3)) for _ in range(3)],
     ),
+    "records with pointers, copied within a buffer of bytes": (
+        """
+        #include <string.h>
+        struct r { double v; double *p; };
+        double f(int n, double *x, char *w) {
+            struct r *a = (struct r *)w, *b = a + n;
+            for (int i = 0; i < n; i++) { a[i].v = x[i] * x[i]; a[i].p = x + (n - 1 - i); }
+            memcpy(b, a, n * sizeof *a);
+            double s = 0;
+            for (int i = 0; i < n; i++) s += b[i].v * *b[i].p * i;
+            return s;
+        }
+        """,
+        "f",
+        "n: i32, x: f64[n], scratch w: u8[n, 32] -> f64",
+        {"n": 5},
+        [RNG.standard_normal(5)],
+    ),
+    "numbers of records with pointers, copied into an array": (
+        """
+        #include <string.h>
+        #include <stdlib.h>
+        struct r { const double *p; double v[4]; };
+        void f(int n, const int *k, const double *x, double *y) {
+            struct r *a = malloc(n * sizeof *a);
+            for (int i = 0; i < n; i++) { a[i].p = x + k[i]; for (int j = 0; j < 4; j++) a[i].v[j] = x[i] * x[i] * j; }
+            for (int i = 0; i < n; i++) memcpy(y + i, a[i].v + k[i], k[n] * 8);
+            for (int i = 0; i < n; i++) y[i] *= *a[i].p;
+            free(a);
+        }
+        """,
+        "f",
+        "n: i32, k: i32[n + 1], x: f64[n], out y: f64[n]",
+        {"n": 4},
+        [np.array([2, 1, 3, 0, 1], np.int32), RNG.standard_normal(4)],
+    ),
     "square roots behind a condition": (
         "#include <math.h>\nvoid roots(int n, const double *x, double *y) "
         "{ for (int i = 0; i < n; i++) y[i] = x[i] > 0 ? sqrt(x[i]) / x[i] : 0; }",

@@ -457,7 +457,8 @@ class Augmenter(ShadowedCopy):
         if not held or copied_type(self.facts.module, call) is not None:
             self._clear_pointers(call, twin)
             return
-        if all(map(words.is_array, points_to.of(target))):
+        targets = points_to.of(target)
+        if all(map(words.is_array, targets)) and (self.facts.has_frames or not self._loads_pointers(targets)):
             return
         to, at, length = self.shadow(target), self.shadow(source), byte_count(self.builder, twin.operands[2])
         is_active = self.facts.active_memory(target) or self.facts.active_memory(source)
@@ -470,6 +471,13 @@ class Augmenter(ShadowedCopy):
         if pattern.pieces:
             helper = self._runtime.helper(pattern.name, pattern.text())
             self.builder.call(helper, [to, at, length])
+
+    def _loads_pointers(self, items: frozenset[MemoryObject]) -> bool:
+        """Whether pointers are loaded from these objects: what is known of a copy may be more than what it holds."""
+        points_to = self.facts.points_to
+        loads = (i for f in points_to.functions for i in f.instructions() if isinstance(i, I.Load))
+        pointers = (i for i in loads if not T.is_float(i.type) and points_to.of(i))
+        return any(not items.isdisjoint(points_to.of(i.operands[0])) for i in pointers)
 
     def _allocated_bytes(self, call: I.CallBase) -> Value:
         """The number of bytes that an allocation asks for."""

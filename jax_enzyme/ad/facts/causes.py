@@ -120,7 +120,7 @@ MIXED_COPY = Cause(
     Kind.LIMIT,
     "a copy of memory that holds {held}, on which a derivative depends",
     "the reverse of a copy adds cotangents, and has to know which bytes are numbers of which type",
-    "copy the members one by one",
+    "copy the members one by one; a buffer for records with pointers is one of bytes (u8)",
 )
 IN_ONE_PLACE = Cause(
     "pointer and number in one place",
@@ -401,13 +401,13 @@ DEFECT = Cause(
 
 CAUSES = (
     UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC,
-    THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP,
+    THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP,
     NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
     RETURNED_POINTER,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""
 
-GUARDS = (NARROW, RELOADED, MIXED_COPY, REALLOCATED, GLOBAL, ATOMIC, DEFECT)
+GUARDS = (NARROW, RELOADED, REALLOCATED, GLOBAL, ATOMIC, DEFECT)
 """What no program is known to come to: other causes, or rewriting, are in front of them."""
 
 DEVICE_CAUSES = (
