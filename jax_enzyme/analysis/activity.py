@@ -93,13 +93,6 @@ class Activity:
         """Whether such integers are read in memory that a pointer may lead to."""
         return not self._memory_of_halves.isdisjoint(self._points_to.of(pointer))
 
-    def describe(self) -> str:
-        """Active values and objects, one a line."""
-        lines = [f"object {o}" for o in self._points_to.objects.values() if self.object(o)]
-        for function in self._points_to.functions:
-            lines += [f"{function.name}: {v.name}" for v in function.instructions() if self.value(v)]
-        return "\n".join(lines)
-
     def _integer_reads(self) -> Iterator[tuple[I.Load, bool]]:
         """What Fortran and C read as integers (no words that are copied: these may be numbers), and whether for more
         than to count, compare and index."""

@@ -136,12 +136,6 @@ class Loops:
         (block, place), (there, later) = self.home[one], self.home[other]
         return place < later if block is there else self.dominators.dominates(block, there)
 
-    def common(self, a: Loop | None, b: Loop | None) -> Loop | None:
-        """The innermost loop around both."""
-        while a is not None and not a.encloses(b):
-            a = a.parent
-        return a
-
     def describe(self) -> str:
         """One line per loop, indented by depth, then the irreducible edges."""
         lines: list[str] = []
