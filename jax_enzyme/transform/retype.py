@@ -207,16 +207,16 @@ class _Retyping:
             web.possible = False
         objects = self._points_to.of(pointer)
         declared = {self._declared.get(o) for o in objects}
-        if objects and len(declared) == 1 and isinstance(kind := declared.pop(), T.FloatType):
+        size = self._layout.store_size(type_)
+        pointers = self._words.pointers(pointer, size)
+        if objects and len(declared) == 1 and isinstance(kind := declared.pop(), T.FloatType) and not pointers:
             web.known.add(kind)
             return
         named = accessed_type(self._module, access)
         if named is not None:
             web.known.add(named)
             return
-        size = self._layout.store_size(type_)
         numbers = self._words.numbers(pointer, size, access)
-        pointers = self._words.pointers(pointer, size)
         held = (numbers or frozenset()) | (pointers or frozenset())
         for offset, kind in held:
             web.likely.add(kind)

@@ -187,6 +187,23 @@ CASES = {
         {"n": 5},
         [RNG.standard_normal(5)],
     ),
+    "records with pointers, turned around in an array of numbers": (
+        """
+        struct r { double v; double *p; };
+        double f(int n, double *x, double *w) {
+            struct r *a = (struct r *)w, *b = a + n;
+            for (int i = 0; i < n; i++) { a[i].v = x[i] * x[i]; a[i].p = x + (n - 1 - i); }
+            for (int i = 0; i < n; i++) b[n - 1 - i] = a[i];
+            double s = 0;
+            for (int i = 0; i < n; i++) s += b[i].v * *b[i].p * i;
+            return s;
+        }
+        """,
+        "f",
+        "n: i32, x: f64[n], scratch w: f64[n, 4] -> f64",
+        {"n": 5},
+        [RNG.standard_normal(5)],
+    ),
     "numbers of records with pointers, copied into an array": (
         """
         #include <string.h>
