@@ -70,12 +70,14 @@ struct Leaf {
 
 struct Tables {
   std::atomic<int32_t> stop{0};
-  uint64_t low = 0;  // the lowest address that the thread's stack may come to
+  int32_t again = 0;  // whether the kernel runs a second time
+  uint64_t low = 0;   // the lowest address that the thread's stack may come to
   Object unknown{0, kEverything, "memory", 0, false, false};
   Leaf none_leaf;
   int64_t top[1 << kTopBits];
   int64_t none_mid[1 << kMidBits];
 };
+static_assert(offsetof(Tables, again) == 4, "transform/sanitize/hoisting.py reads it there");
 static_assert(offsetof(Tables, low) == 8, "transform/sanitize/endings.py reads it there");
 static_assert(offsetof(Tables, unknown) == 16 && sizeof(Object) == 40, "transform/sanitize/lookup.py knows them");
 static_assert(offsetof(Tables, none_leaf) == 56 && sizeof(Leaf) == 2056, "transform/sanitize/lookup.py knows them");
@@ -352,6 +354,18 @@ uint64_t StackEnd() {
 #endif
 }
 
+// Whether one of so many numbers is this one. In blocks: compilers make vector instructions of loops without a way out.
+bool Holds(const uint32_t* numbers, uint64_t count, uint32_t wanted) {
+  constexpr uint64_t kBlock = 256;
+  for (uint64_t start = 0; start < count; start += kBlock) {
+    const uint64_t end = std::min(count, start + kBlock);
+    uint32_t found = 0;
+    for (uint64_t i = start; i < end; ++i) found |= static_cast<uint32_t>(numbers[i] == wanted);
+    if (found != 0) return true;
+  }
+  return false;
+}
+
 std::string Number(int64_t number) { return std::to_string(number); }
 
 }  // namespace
@@ -379,6 +393,7 @@ JE_EXPORT void je_checked_begin(int64_t milliseconds) {
   if (call.depth++ > 0) return;
   jax_enzyme::Reset(call);
   call.tables->stop.store(0);
+  call.tables->again = 0;
   if (call.tables->low == 0) call.tables->low = jax_enzyme::StackEnd();
   call.deadline = std::chrono::steady_clock::time_point::max();
   if (milliseconds > 0) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
@@ -531,21 +546,53 @@ JE_EXPORT int64_t je_checked_unwritten(const Object* object, uint64_t address, u
   return jax_enzyme::Report(message + jax_enzyme::At(place));
 }
 
-// The same about the first of all reads of `bytes` between two addresses that holds the pattern still; `otherwise`
-// where none does.
-JE_EXPORT int64_t je_checked_scan(const Object* object, uint64_t base, uint64_t first, uint64_t last, uint64_t bytes,
-                                  uint64_t unit, const char* text, const char* place, int64_t otherwise) {
-  const uint64_t pattern = uint64_t{jax_enzyme::kUnwritten} << 32 | jax_enzyme::kUnwritten;
-  for (uint64_t at = first; at <= last; at += bytes) {
-    if (std::memcmp(reinterpret_cast<const void*>(at), &pattern, std::min<uint64_t>(bytes, 8)) != 0) continue;
-    return je_checked_unwritten(object, at, base, unit, text, place);
+// The same about a loop that has noted such a read.
+JE_EXPORT int64_t je_checked_noted(const char* place) {
+  return jax_enzyme::Report("reads what nothing wrote" + jax_enzyme::At(place));
+}
+
+// Whether a call that has failed is to run again, from its start, to tell of the first access that was wrong: what is
+// noted in loops is told behind them. The time limit stays.
+JE_EXPORT bool je_checked_again(int64_t status) {
+  Call& call = Current();
+  const bool checked = status >> 32 == static_cast<int64_t>(jax_enzyme::Failure::kChecked);
+  if (!checked || call.depth > 1 || call.tables->again != 0 || call.tables->stop.load() != 0) return false;
+  jax_enzyme::Reset(call);
+  call.tables->again = 1;
+  return true;
+}
+
+// Whether accesses of `bytes`, from `low` to `high` behind each of the pointers that lie every `step` bytes from an
+// address, are inside of the objects that these lead to, of all of which something is known.
+JE_EXPORT int32_t je_checked_rows(uint64_t first, int64_t count, uint64_t step, int64_t low, int64_t high,
+                                  uint64_t bytes) {
+  Call& call = Current();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t row = *reinterpret_cast<const uint64_t*>(first + i * step);
+    const Object* object = jax_enzyme::Find(call, row);
+    if (object == &call.tables->unknown || object->extent < bytes) return 0;
+    const uint64_t room = object->extent - bytes;
+    if (row + low - object->base > room || row + high - object->base > room) return 0;
   }
-  return otherwise;
+  return 1;
+}
+
+// Whether none of these accesses is in one of the places `[from, to)`.
+JE_EXPORT int32_t je_checked_rows_apart(uint64_t first, int64_t count, uint64_t step, int64_t low, int64_t high,
+                                        uint64_t bytes, const uint64_t* places, int64_t number) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t row = *reinterpret_cast<const uint64_t*>(first + i * step);
+    for (int64_t p = 0; p < number; ++p) {
+      if (row + low < places[2 * p + 1] && places[2 * p] < row + high + bytes) return 0;
+    }
+  }
+  return 1;
 }
 
 // 0 where all of an output is written, else which element is not.
 JE_EXPORT int64_t je_checked_written(const char* memory, uint64_t bytes, uint64_t unit, const char* text) {
   const uint64_t step = std::max<uint64_t>(unit, 4);
+  if (!jax_enzyme::Holds(reinterpret_cast<const uint32_t*>(memory), bytes / 4, jax_enzyme::kUnwritten)) return 0;
   const uint64_t pattern = uint64_t{jax_enzyme::kUnwritten} << 32 | jax_enzyme::kUnwritten;
   for (uint64_t at = 0; at + step <= bytes; at += step) {
     bool equal = true;

@@ -130,6 +130,8 @@ ELSEWHERE = {
     "transform.sanitize.affine:_DEPTH": _SPEED,
     "transform.sanitize.affine:_MOST_STEP": _SPEED,
     "transform.sanitize.arithmetic:_MOST_ELEMENTS": "what docs/crashes.md says of local arrays",
+    "transform.sanitize.endings:_MOST_BRIEF": _SPEED,
+    "transform.sanitize.hoisting:_MOST_UNROLLED": _SPEED,
     "transform.sanitize.versions:_MOST_INSTRUCTIONS": _SPEED,
     "transform.shared_loops:_MOST_GRAINS": _SPEED,
     "transform.source_types:_DEPTH": "nothing is said against a signature then",

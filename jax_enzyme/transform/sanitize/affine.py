@@ -5,15 +5,18 @@
 Of several loops, one inside of the other, it is the least and the greatest in all of them, or less and more than that.
 
 Other numbers and pointers that go on by a constant follow the counter. Numbers of 32 bits are computed in 64, in which
-nothing wraps, and `conditions` say where that gives the same. What does not change in the loop is computed in front of
-it; what is read from memory is read there, and is the same in the loop where nothing that the loop writes lies in the
-same place.
+nothing wraps, and what is demanded says where that gives the same. What does not change in the loop is computed in
+front of it; what is read from memory is read there, and is the same in the loop where nothing that the loop writes lies
+in the same place. Of numbers in a table (`x[at[i]]`, rows that start at `start[i]`) the least and the greatest are
+looked for in all of the table that the loop reads; accesses by way of a table of pointers (`a[i][j]`) lie so far behind
+each of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from jax_enzyme.analysis.counters import step_to, tests
 from jax_enzyme.analysis.layout import DataLayout
@@ -22,6 +25,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.rewriting import phis
@@ -108,13 +112,16 @@ class Affine:
         counters: Mapping[Loop, Counter],
         layout: DataLayout,
         load: Callable[[I.Load, Value], Value] | None,
+        scan: Callable[[I.Load], tuple[Value, Value]] | None = None,
     ) -> None:
         """`counters` are of loops that are looked at; `load` builds a read in front of the loop, None: nothing is read
-        there."""
+        there; `scan` what looks for the least and the greatest in a table, None: tables are not looked at."""
         self.at = Builder(BasicBlock())
-        self.conditions: list[Value] = []
+        self._conditions: list[Value] = []
+        self._holding: Value = const_int(T.I1, 1)
         self.loads: dict[I.Instruction, Value] = {}
         self._load = load
+        self._scan = scan if load else None
         self._layout = layout
         self._before: dict[Value, Value] = {}
         self._made: dict[tuple[object, ...], Value] = {}
@@ -123,9 +130,9 @@ class Affine:
         self._fixed: dict[Value, bool] = {}
         self._counters: dict[Value, Counter] = {counter.phi: counter for counter in counters.values()}
         self._followers: dict[Value, tuple[Counter, Value, int]] = {}
-        self._early: set[I.Instruction] = set()
+        self._early: dict[Value, BasicBlock] = {}
         for inner, counter in counters.items():
-            self._early |= set(() if counter.late else inner.header.instructions)
+            self._early |= dict.fromkeys(() if counter.late else inner.header.instructions, inner.header)
             for phi in phis(inner.header):
                 ends = inner.ends(phi) if phi.type in (*_WIDTHS, T.PTR) and phi is not counter.phi else None
                 step = None if ends is None else step_to(ends[1], phi)
@@ -158,6 +165,12 @@ class Affine:
                     self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
                 case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _shifts_within(value):
                     self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
+                case I.BinaryOp(opcode="sdiv" | "udiv" | "srem" | "urem") if int_value(value.operands[1]) not in (
+                    None,
+                    0,
+                    -1,
+                ):
+                    self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
                 case I.Cast(opcode="sext" | "zext" | "trunc") | I.GetElementPtr():
                     self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
                 case _:
@@ -177,11 +190,10 @@ class Affine:
             match value:
                 case _ if depth > _DEPTH or value.type not in (*_WIDTHS, T.PTR):
                     pass
-                case I.Phi() if value in self._counters:
-                    self._linear[value] = self._is_counted(self._counters[value], depth)
-                case I.Phi() if value in self._followers:
-                    counter, start, _ = self._followers[value]
-                    self._linear[value] = all_linear(counter.phi, start)
+                case I.Load() if self._scan and not value.flags:
+                    self._linear[value] = self._is_of_table(value, depth)
+                case I.Phi():
+                    self._linear[value] = self._moves_on(value, depth)
                 case I.BinaryOp(opcode="add" | "sub"):
                     self._linear[value] = all_linear(*value.operands)
                 case I.BinaryOp(opcode="mul"):
@@ -200,11 +212,65 @@ class Affine:
                     pass
         return self._linear[value]
 
-    def is_early(self, instruction: I.Instruction) -> bool:
-        """Whether an instruction comes before the test of its loop, where what is counted may be beyond its bound."""
-        return instruction in self._early
+    def is_early(self, instruction: I.Instruction, pointer: Value) -> bool:
+        """Whether an access comes before the test of a loop that moves it on, where what is counted may be beyond its
+        bound."""
+        header = self._early.get(instruction)
+        if header is None:
+            return False
+        used = reached([pointer], lambda v: v.operands if v in self._inside and isinstance(v, I.Instruction) else ())
+        return any(phi in used for phi in phis(header))
+
+    def is_row(self, pointer: Value) -> bool:
+        """Whether a pointer comes out of a table, in every iteration another."""
+        return isinstance(pointer, I.Load) and not self.is_fixed(pointer) and self.is_linear(pointer)
+
+    def stride(self, value: Value) -> int:
+        """A number by which all that a linear number or address may be lie apart, its least and its greatest too."""
+        match value:
+            case _ if self.is_fixed(value):
+                return 0
+            case I.Phi() if value in self._counters:
+                c = self._counters[value]
+                return abs(c.step) if self.is_fixed(c.start) and self.is_fixed(c.bound) else 1
+            case I.Phi():
+                _, start, step = self._followers[value]
+                return gcd(step, self.stride(start))
+            case I.BinaryOp(opcode="add" | "sub"):
+                return gcd(*map(self.stride, value.operands))
+            case I.BinaryOp(opcode="mul"):
+                by, number = sorted(value.operands, key=self.is_fixed, reverse=True)
+                return self.stride(number) * abs(int_value(by) or 1)
+            case I.BinaryOp():
+                return self.stride(value.operands[0]) << _number(value)
+            case I.Cast():
+                return self.stride(value.operands[0])
+            case I.GetElementPtr():
+                steps = self._steps(value)
+                assert steps is not None
+                own = [size * self.stride(index) for index, size in steps[1]]
+                return gcd(self.stride(value.operands[0]), *own)
+            case _:
+                return 1
+
+    def _is_of_table(self, load: I.Load, depth: int) -> bool:
+        address = load.operands[0]
+        return (
+            not self.is_early(load, address)
+            and self.is_linear(address, depth + 1)
+            and self.is_fixed(self.root(address))
+            and self.stride(address) >= self._layout.store_size(load.type)
+        )
+
+    def _moves_on(self, phi: I.Phi, depth: int) -> bool:
+        if phi in self._counters:
+            return self._is_counted(self._counters[phi], depth)
+        counter, start, _ = self._followers.get(phi, (None, phi, 0))
+        return counter is not None and self.is_linear(counter.phi, depth + 1) and self.is_linear(start, depth + 1)
 
     def _is_counted(self, counter: Counter, depth: int) -> bool:
+        if counter.phi.type == T.PTR and not all(self.is_fixed(self.root(v)) for v in (counter.start, counter.bound)):
+            return False  # in terms of rows
         if counter.predicate == "ne" and abs(counter.step) > 1:
             return self.is_fixed(counter.start) and self.is_fixed(counter.bound)
         return self.is_linear(counter.start, depth + 1) and self.is_linear(counter.bound, depth + 1)
@@ -222,7 +288,14 @@ class Affine:
     # -- what is said
 
     def demand(self, build: Callable[[Builder], Value]) -> None:
-        self.conditions.append(build(self.at))
+        self._conditions.append(build(self.at))
+
+    def holds(self) -> Value:
+        """Whether all that has been demanded so far holds."""
+        for condition in self._conditions:
+            self._holding = self.at.binary("and", self._holding, condition)
+        self._conditions.clear()
+        return self._holding
 
     def _fit(self, interval: tuple[Value, Value], bits: int) -> None:
         """Numbers of 64 bits are to fit into so many, with sign."""
@@ -266,10 +339,11 @@ class Affine:
             wide = self._wide(self.fixed(value))
             return wide, wide
         match value:
-            case I.Phi() if value in self._counters:
-                return self._counted(self._counters[value])
+            case I.Load():
+                return self._scan(value) if self._scan and value.type != T.PTR else (_ZERO, _ZERO)
             case I.Phi():
-                return self._followed(value)
+                counter = self._counters.get(value)
+                return self._followed(value) if counter is None else self._counted(counter)
             case I.BinaryOp(opcode="add" | "sub"):
                 first, second = (self.interval(v) for v in value.operands)
                 if value.opcode == "sub":

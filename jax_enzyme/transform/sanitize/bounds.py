@@ -18,7 +18,7 @@ from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declared_name, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declared_name, uses
 from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, put_behind
@@ -58,35 +58,48 @@ class BoundsOfFunction:
         self._buffers = buffers
         self._provenance = Provenance(function, runtime, layout, buffers, records)
         self._hoisting = Hoisting(self._provenance)
-        self._deferred = Deferred(function, runtime, self._hoisting)
+        self._deferred = Deferred(runtime, self._hoisting.versions)
         self.writes_somewhere = False
         users = uses(function)
         for access in accesses(function.instructions(), layout):
-            hoisted = self._hoisting.places.get(access.instruction)
-            place = None if access.instruction in self._hoisting.own else self._provenance.of(access.pointer)
-            place = hoisted or place
-            if place is None:
-                continue
-            if access.writes and isinstance(place, Found):
-                self.writes_somewhere = True
-            if hoisted is None and not _is_inside(access, place):
-                self.before.setdefault(access.instruction, []).append(self._bounds(access, place))
-            load = access.instruction
-            fresh = isinstance(place, Found) or place.fresh
-            if isinstance(load, I.Load) and fresh and pattern_of(load.type) and is_computed_with(load, users):
-                self._unwritten(load, place, layout.store_size(load.type))
+            if access.instruction not in self._hoisting.own:
+                self._look_at(access, users)
         for call in function.instructions():
             if checks := library_checks(call, self._provenance, runtime):
                 self.before.setdefault(call, []).extend(checks)
             if isinstance(call, I.Call) and callee_name(call) in _FREES:
                 self._provenance.record(call.arguments[1])  # the run time has to know what is no heap
-        for instruction, check in self._deferred.checks_of_versions():
+        for instruction, check in self._deferred.checks(self._hoisting.is_quick):
             self.before.setdefault(instruction, []).append(check)
+
+    def _look_at(self, access: Access, users: Uses) -> None:
+        hoisted = self._hoisting.places.get(access.instruction)
+        place = hoisted or self._provenance.of(access.pointer)
+        if place is None:
+            return
+        load = access.instruction
+        if access.writes and not isinstance(place, Known):
+            self.writes_somewhere = True
+        if hoisted is None and isinstance(place, Known | Found) and not _is_inside(access, place):
+            self.before.setdefault(load, []).append(self._bounds(access, place))
+        if not isinstance(load, I.Load) or (isinstance(place, Known) and not place.fresh):
+            return
+        if pattern_of(load.type) is None or not is_computed_with(load, users):
+            return
+        if hoisted is not None:
+            self._deferred.note(load)
+        elif isinstance(place, Known | Found):
+            self._unwritten(load, place, self._layout.store_size(load.type))
 
     @property
     def asks(self) -> bool:
         """Whether the run time has to know all objects."""
         return self._provenance.asks
+
+    @property
+    def notes(self) -> bool:
+        """Whether something is noted in loops, and told behind them."""
+        return bool(self._deferred.start)
 
     def insert(self, globals_: list[GlobalVariable], *, all_objects: bool) -> None:
         """Inserts, in place, what tells objects apart; where the run time is asked, it is told of all."""
@@ -97,9 +110,9 @@ class BoundsOfFunction:
         put_behind(self._function, self._provenance.behind)
         put_behind(self._function, self._deferred.behind)
         self._function.entry.instructions[:0] = [
-            *self._deferred.start,
-            *self._hoisting.start,
             *self._provenance.start,
+            *self._hoisting.start,
+            *self._deferred.start,
         ]
 
     def _bounds(self, access: Access, place: Place) -> Check:
@@ -137,22 +150,11 @@ class BoundsOfFunction:
     def _unwritten(self, load: I.Load, place: Place, size: int) -> None:
         unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
-        def status(at: Builder, address: Value | None = None) -> Value:
-            if address is None:
-                where, base, _ = reported(at, load.operands[0], place, self._layout, self._records)
-            else:
-                where, base = address, range_of(at, place, self._records)[0]
+        def status(at: Builder) -> Value:
+            address, base, _ = reported(at, load.operands[0], place, self._layout, self._records)
             text, source = self._text(place), self._runtime.place(load)
-            return self._runtime.call(at, "unwritten", _record(place), where, base, unit, text, source)
+            return self._runtime.call(at, "unwritten", _record(place), address, base, unit, text, source)
 
-        if load in self._hoisting.places:
-            self._deferred.note_briefly(load, unit, self._text(place))
-            return
-        loop = self._deferred.loop_of(load) if isinstance(place, Known) else None
-        if loop is not None:
-            for instruction, check in self._deferred.note(load, loop, status):
-                self.before.setdefault(instruction, []).append(check)
-            return
         check = Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
         self.behind.setdefault(load, []).append(check)
 

@@ -1,25 +1,27 @@
 """Loops that go on for ever, and recursion that goes too deep.
 
-Every loop looks at a flag, which Ctrl-C and a time limit raise, but for innermost loops that count to a bound: those
-end soon enough, and stay such that LLVM can vectorise them. Functions that call themselves compare the address of
-their frame with the end of their thread's stack.
+Every loop looks at a flag, which Ctrl-C and a time limit raise, but for loops that count to a bound, and have none in
+them but such as count to a small constant: those end soon enough, and stay such that LLVM can vectorise them. Functions
+that call themselves compare the address of their frame with the end of their thread's stack.
 """
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.counters import tests
+from jax_enzyme.analysis.counters import Test, tests
+from jax_enzyme.analysis.folding import compared
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.rewriting import phis
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
 Checks = dict[I.Instruction, list[Check]]
+_MOST_BRIEF = 256
 
 
 def ending_checks(function: Function, runtime: Runtime, *, recursive: bool) -> Checks:
@@ -40,16 +42,6 @@ def ending_checks(function: Function, runtime: Runtime, *, recursive: bool) -> C
         checks.setdefault(first, []).extend([_depth(function, flag, first, runtime), _stop(flag, first, runtime)])
     function.entry.instructions[:0] = start.block.instructions
     return checks
-
-
-def counting_loops(function: Function) -> list[Loop]:
-    """The innermost loops that count to a bound, and are left for blocks that nothing else leads to."""
-    loops = Loops.of(function)
-    return [
-        loop
-        for loop in loops.all
-        if _counts(loop) and all(source in loop.blocks for exit_ in loop.exits for source in loops.cfg.preds[exit_])
-    ]
 
 
 def _stop(flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
@@ -73,8 +65,8 @@ def _depth(function: Function, flag: Value, culprit: I.Instruction, runtime: Run
 
 
 def _counts(loop: Loop) -> bool:
-    """Whether an innermost loop counts, by a constant, to a bound that does not change in it."""
-    if loop.children or len(loop.latches) != 1:
+    """Whether a loop counts, by a constant, to a bound that does not change in it, and those inside of it are brief."""
+    if len(loop.latches) != 1 or any(iterations(child) is None for child in loop.children):
         return False
     # Behind the header other ways may lead around an exit; a loop that is left at its end has but one block here.
     certain = (loop.header, loop.latches[0])
@@ -86,3 +78,22 @@ def _counts(loop: Loop) -> bool:
         return bound not in inside
 
     return any(test.block in certain and is_fixed(test.bound) for test in tests(loop))
+
+
+def iterations(loop: Loop) -> int | None:
+    """How often the innermost loops of a nest run at most, if that is seldom, by constants."""
+    if not _counts(loop):
+        return None
+    certain = (loop.header, loop.latches[0])
+    own = next((n for t in tests(loop) if t.block in certain and (n := _ends_after(loop, t)) is not None), None)
+    inner = max((iterations(child) or 0 for child in loop.children), default=1)
+    return None if own is None or own * inner > _MOST_BRIEF else max(own * inner, 1)
+
+
+def _ends_after(loop: Loop, test: Test) -> int | None:
+    ends, bound = loop.ends(test.counted.phi), int_value(test.bound)
+    start, added = None if ends is None else int_value(ends[0]), test.counted.added
+    if start is None or bound is None or added is None or not test.counted.casts <= {"sext"}:
+        return None
+    values = range(start + added, start + added + (_MOST_BRIEF + 1) * test.counted.step, test.counted.step)
+    return next((n for n, value in enumerate(values) if not compared(test.predicate, value, bound, 64)), None)

@@ -1,27 +1,36 @@
 """The checks of a loop's version without checks, made in front of it; see `versions` and `affine`.
 
 Where a loop reads a pointer that does not change (`row = a[i]`), it is read in front of it, if nothing that the loop
-writes lies there. Reads of what nothing wrote are noted in the loop, and looked for behind it.
+writes lies there. Reads of what nothing wrote are noted in the loop, and told behind it (`deferred`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
+from jax_enzyme.transform.sanitize.endings import iterations
 from jax_enzyme.transform.sanitize.lookup import unknown_record
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
-from jax_enzyme.transform.sanitize.versions import Version, counters_in, leaves_objects, split_loops
+from jax_enzyme.transform.sanitize.tables import least_most
+from jax_enzyme.transform.sanitize.versions import Version, split_loops
 
+_MOST_UNROLLED = 800
+_WORK = (I.BinaryOp, I.UnaryOp, I.CallBase, I.Load, I.Store, I.Select)
+_Reads = Callable[[I.Load, Value], Value]
+_Scans = Callable[[I.Load], tuple[Value, Value]]
 _ZERO = const_int(T.I64, 0)
 _WHERE = ("dbg", "tbaa", "alias.scope", "noalias")  # what is said of where a read lies, and not of what it gives
 _ANYWHERE = Known(ConstantNull(T.PTR), 0, "", 1, False)
@@ -38,12 +47,23 @@ class Range:
     place: Place
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Accesses from `low` to `high` behind each pointer of a table."""
+
+    table: Range
+    stride: int
+    low: Value
+    high: Value
+    size: int
+
+
 class Hoisting:
     """`places`: the accesses that are checked in front of their loops, and their objects; `own`: what has been put
     there. `versions` are the loops."""
 
     def __init__(self, provenance: Provenance) -> None:
-        self.places: dict[I.Instruction, Place] = {}
+        self.places: dict[I.Instruction, Place | Rows] = {}
         self.own: set[I.Instruction] = set()
         self.start: list[I.Instruction] = []
         self._provenance = provenance
@@ -52,11 +72,13 @@ class Hoisting:
         kind = T.FunctionType(T.I64, (T.I64, T.I64))
         self._least = Declarations(provenance.runtime.module).function("llvm.usub.sat.i64", kind)
         self._spare: Value | None = None
-        self._kept: dict[Version, dict[Value, Value]] = {}
-        self._originals: dict[I.Instruction, Access] = {}
-        self.versions = split_loops(provenance.function, self._is_worth)
-        for version in self.versions:
-            self._say(version)
+        self.versions: list[Version] = []
+        for innermost in (False, True):
+            self._scans = not innermost
+            made = split_loops(provenance.function, self.versions, innermost, self._is_worth)
+            self.versions += made
+            for version in made:
+                self._say(version)
 
     # -- what can be said
 
@@ -65,13 +87,20 @@ class Hoisting:
         own = [i for block in blocks for i in block.instructions if i not in self.own]
         return list(accesses(own, self._layout))
 
-    def _is_worth(self, loop: Loop, counter: Counter) -> bool:
-        affine = self._affine(loop, {loop: counter}, lambda load, _: load)
-        return any(self._is_linear(affine, access) for access in self._accesses(loop))
+    def _is_worth(self, loop: Loop, counters: Mapping[Loop, Counter]) -> bool:
+        """Whether something can be looked at in front of a nest, and all that can be in front of innermost loops."""
+        whole = self._affine(loop, counters, _unread, _unscanned if self._scans else None)
+        inner = [one for one in reached([loop], lambda around: around.children) if not one.children]
+        for one in inner if loop.children else ():
+            own = self._affine(one, {k: c for k, c in counters.items() if k is one}, _unread, None)
+            linear = [access for access in self._accesses(one) if self._is_linear(own, access)]
+            if not all(self._is_linear(whole, access) for access in linear):
+                return False
+        return any(self._is_linear(whole, access) for access in self._accesses(loop))
 
-    def _affine(self, loop: Loop, counters: Mapping[Loop, Counter], load: Callable[[I.Load, Value], Value]) -> Affine:
+    def _affine(self, loop: Loop, counters: Mapping[Loop, Counter], load: _Reads, scan: _Scans | None) -> Affine:
         """Nothing is read in front of a loop that may write anywhere."""
-        affine = Affine(loop, counters, self._layout, load)
+        affine = Affine(loop, counters, self._layout, load, scan)
         writes = [a for a in self._accesses(loop) if a.writes]
         known = all(affine.is_linear(a.pointer) or affine.is_fixed(affine.root(a.pointer)) for a in writes)
         return affine if known else Affine(loop, counters, self._layout, None)
@@ -80,108 +109,134 @@ class Hoisting:
     def _is_linear(affine: Affine, access: Access) -> bool:
         """Whether an access is at a linear address, and only where counters are inside of their bounds."""
         plain = isinstance(access.instruction, I.Load | I.Store) and isinstance(access.size, int)
-        if not plain or affine.is_early(access.instruction):
+        if not plain or affine.is_early(access.instruction, access.pointer) or not affine.is_linear(access.pointer):
             return False
-        return affine.is_linear(access.pointer) and affine.is_fixed(affine.root(access.pointer))
+        root = affine.root(access.pointer)
+        return affine.is_fixed(root) or affine.is_row(root)
 
     # -- saying it
 
     def _say(self, version: Version) -> None:
-        own, linear = self._claim(version.loop, {version.loop: version.counter})
-        version.choice.operands[0] = _all(own)
-        loads, outer = own.loads, self._around(version, own.loads)
+        own, claimed, by_tables = self._claim(version.loop, version.counters)
+        version.choice.operands[0] = own.holds()
         version.put_in_front(own.at.block.instructions)
         self.own.update(own.at.block.instructions)
-        if outer is not None:
-            loop, nest = outer
-            loads = version.pass_by(_all(nest), {old: (nest.loads[old], new) for old, new in loads.items()})
-            assert loop.preheader is not None
-            loop.preheader.instructions[-1:-1] = nest.at.block.instructions
-            self.own.update(nest.at.block.instructions)
-        _replace(version, {version.copies[old]: new for old, new in loads.items()})
-        self._kept[version] = self._keep(version, loads)
-        for access in linear:
-            root = own.root(access.pointer)
-            place = self._provenance.of(loads[root] if isinstance(root, I.Load) and root in loads else root)
-            assert place is not None
-            self.places[version.copies[access.instruction]] = place
-            self._originals[version.copies[access.instruction]] = access
+        version.by_tables = by_tables
+        _replace(version, {version.twins[old]: new for old, new in own.loads.items()})
+        self._unroll(version)
+        for access, place in claimed:
+            twin = version.twins[access.instruction]
+            assert isinstance(twin, I.Instruction)
+            self.places[twin] = place
 
-    def _claim(self, loop: Loop, counters: Mapping[Loop, Counter]) -> tuple[Affine, list[Access]]:
-        """What has to hold in front of a loop, for the accesses that are linear in it."""
+    def _unroll(self, version: Version) -> None:
+        """Asks to unroll what is so without checks: notes are in the way of LLVM's own judgement."""
+        for loop in reached([version.loop], lambda around: around.children):
+            runs = iterations(loop)
+            work = sum(isinstance(i, _WORK) for block in loop.blocks for i in block.instructions)
+            twin = version.twins[loop.latches[0].terminator]
+            if runs is not None and work * runs <= _MOST_UNROLLED:
+                assert isinstance(twin, I.Instruction)
+                ask(self._provenance.runtime.module, twin)
+
+    def _claim(
+        self, loop: Loop, counters: Mapping[Loop, Counter]
+    ) -> tuple[Affine, list[tuple[Access, Place | Rows]], bool]:
+        """What has to hold in front of a loop, for the accesses that are linear in it; where these lie; and whether
+        tables are looked at for it."""
         slots: list[Range] = []
-        writes: list[Range | Place] = []
-        linear: list[Access] = []
-        affine = self._affine(loop, counters, lambda old, address: self._read(affine, old, address, slots))
+        writes: list[Range | Rows | Place] = []
+        claimed: list[tuple[Access, Place | Rows]] = []
+        tables: dict[Value, Range] = {}
+
+        def table_of(load: I.Load) -> Range:
+            if load not in tables:
+                tables[load] = self._table(affine, load)
+                slots.append(tables[load])
+            return tables[load]
+
+        affine = self._affine(
+            loop,
+            counters,
+            lambda old, address: self._read(affine, old, address, slots),
+            (lambda load: self._scan(affine, table_of(load), load)) if self._scans else None,
+        )
         for access in self._accesses(loop):
             root = affine.root(access.pointer)
             place = self._provenance.of(affine.fixed(root)) if affine.is_fixed(root) else None
-            if place is None:
-                if access.writes:
-                    writes.append(_ANYWHERE)
-                continue
-            if self._is_linear(affine, access):
-                linear.append(access)
+            span: Range | Rows | Place = place or _ANYWHERE
+            if self._is_linear(affine, access) and place is not None:
                 span = self._span(affine, access, place)
-                if access.writes:
-                    writes.append(span)
-            elif access.writes:
-                writes.append(place)
+                claimed.append((access, place))
+            elif self._is_linear(affine, access) and isinstance(root, I.Load) and not affine.is_fixed(root):
+                span = self._rows(affine, access, root, table_of(root))
+                claimed.append((access, span))
+            if access.writes:
+                writes.append(span)
         for slot in slots:
             for write in writes:
-                affine.demand(lambda at, s=slot, w=write: self._apart(at, s, w))
-        return affine, linear
+                if not isinstance(write, Rows):
+                    affine.demand(lambda at, s=slot, w=write: self._apart(at, s, w))
+        for write in writes if slots else ():
+            if isinstance(write, Rows):
+                self._rows_apart(affine, write, slots)
+        return affine, claimed, bool(tables)
 
-    def _around(self, version: Version, loads: Mapping[I.Instruction, Value]) -> tuple[Loop, Affine] | None:
-        """The outermost loop in front of which all that is checked in front of a loop can be, and what has to hold
-        there."""
-        found: Loop | None = None
-        wanted = self._accesses(version.loop)
-        own = self._affine(version.loop, {version.loop: version.counter}, lambda load, _: load)
-        linear = [access for access in wanted if self._is_linear(own, access)]
-        for loop in list(version.loop.ancestors)[1:]:
-            counters = counters_in(loop)
-            if loop not in counters or not leaves_objects(loop):
-                break
-            affine = self._affine(loop, counters, lambda load, _: load)
-            fixed = all(affine.is_fixed(load) for load in loads)
-            if not fixed or not all(self._is_linear(affine, access) for access in linear):
-                break
-            found = loop
-        if found is None:
-            return None
-        affine, _ = self._claim(found, counters_in(found))
-        for load in loads:
-            affine.fixed(load)
-        return found, affine
+    # -- tables
 
-    def span_of(self, load: I.Instruction, version: Version) -> tuple[Range, list[I.Instruction]]:
-        """Where a load of a loop's version without checks reads, and what says so at a place behind the loop."""
-        access, kept = self._originals[load], self._kept[version]
-        affine = Affine(
-            version.loop,
-            {version.loop: version.counter},
-            self._layout,
-            lambda old, _: affine.at.load(old.type, kept[old], 8),
-        )
+    def _table(self, affine: Affine, load: I.Load) -> Range:
+        """All that a load of a table may read, which is demanded to be inside of its object."""
+        place = self._provenance.of(affine.fixed(affine.root(load.operands[0]))) or _ANYWHERE
+        table = Range(*affine.interval(load.operands[0]), self._layout.store_size(load.type), place)
+        inside = self._inside(affine.at, table)
+        affine.demand(lambda _: inside)
+        return table
+
+    def _count(self, affine: Affine, table: Range, stride: int) -> Value:
+        """How many elements are looked at: none where what holds so far does not let them be read."""
+        at = affine.at
+        way = at.binary("sdiv", at.binary("sub", table.last, table.first), const_int(T.I64, stride))
+        return at.select(affine.holds(), at.binary("add", way, const_int(T.I64, 1)), _ZERO)
+
+    def _scan(self, affine: Affine, table: Range, load: I.Load) -> tuple[Value, Value]:
+        """The least and the greatest number in a table."""
+        stride, at, room = affine.stride(load.operands[0]), affine.at, self._variable(2)
+        root = affine.fixed(affine.root(load.operands[0]))
+        first = at.gep(T.I8, root, [at.binary("sub", table.first, at.cast("ptrtoint", root, T.I64))], ())
+        function = least_most(self._provenance.runtime.module, table.size, stride)
+        written = at.call(function, [first, self._count(affine, table, stride), room])
+        affine.demand(lambda _: written)
+        return at.load(T.I64, room, 8), at.load(T.I64, at.offset(room, 8), 8)
+
+    def _rows(self, affine: Affine, access: Access, root: I.Load, table: Range) -> Rows:
+        """Where an access by way of a table of pointers lies, which is demanded to be inside of their objects."""
         assert isinstance(access.size, int)
-        first, last = affine.interval(access.pointer)
-        place, root = self.places[load], affine.root(access.pointer)
-        if root in kept:
-            place = Found(self._provenance.asked(affine.at, affine.fixed(root)))
-        return Range(first, last, access.size, place), affine.at.block.instructions
+        low, high = affine.interval(access.pointer)
+        rows = Rows(table, affine.stride(root.operands[0]), low, high, access.size)
+        inside = self._provenance.runtime.call(affine.at, "rows", *self._words(affine, rows))
+        affine.demand(lambda at: at.icmp("ne", inside, const_int(T.I32, 0)))
+        return rows
 
-    def _keep(self, version: Version, loads: Mapping[I.Instruction, Value]) -> dict[Value, Value]:
-        """Variables in which what a version reads in front of it is kept, for what is said behind both versions."""
-        kept: dict[Value, Value] = {}
-        start, at = Builder(BasicBlock()), Builder(BasicBlock())
-        for old, value in loads.items():
-            kept[old] = start.alloca(value.type, align=8)
-            at.store(value, kept[old], 8)
-        self.start += start.block.instructions
-        version.start.instructions[-1:-1] = at.block.instructions
-        self.own.update(at.block.instructions)
-        return kept
+    def _words(self, affine: Affine, rows: Rows) -> list[Value]:
+        count, (stride, size) = self._count(affine, rows.table, rows.stride), (rows.stride, rows.size)
+        return [rows.table.first, count, const_int(T.I64, stride), rows.low, rows.high, const_int(T.I64, size)]
+
+    def _rows_apart(self, affine: Affine, rows: Rows, slots: list[Range]) -> None:
+        """What is written by way of a table is demanded to lie elsewhere than what has been read in front."""
+        at, room = affine.at, self._variable(2 * len(slots))
+        for number, slot in enumerate(slots):
+            at.store(slot.first, at.offset(room, 16 * number), 8)
+            behind = at.binary("add", slot.last, const_int(T.I64, slot.size))
+            at.store(behind, at.offset(room, 16 * number + 8), 8)
+        words = [*self._words(affine, rows), room, const_int(T.I64, len(slots))]
+        apart = self._provenance.runtime.call(at, "rows_apart", *words)
+        affine.demand(lambda at: at.icmp("ne", apart, const_int(T.I32, 0)))
+
+    def _variable(self, words: int) -> Value:
+        at = Builder(BasicBlock())
+        room = at.alloca(T.ArrayType(words, T.I64), align=8)
+        self.start += at.block.instructions
+        return room
 
     def _read(self, affine: Affine, old: I.Load, address: Value, slots: list[Range]) -> Value:
         """A read in front of the loop, where what is read is inside of its object."""
@@ -229,8 +284,17 @@ class Hoisting:
             mine, its = range_of(at, slot.place, self._records)[0], range_of(at, write, self._records)[0]
             return at.binary("and", at.icmp("ne", mine, its), at.icmp("ne", its, _ZERO))
         behind = at.binary("add", write.last, const_int(T.I64, write.size))
-        before = at.icmp("ule", at.binary("add", slot.first, const_int(T.I64, slot.size)), write.first)
+        before = at.icmp("ule", at.binary("add", slot.last, const_int(T.I64, slot.size)), write.first)
         return at.binary("or", before, at.icmp("ule", behind, slot.first))
+
+    @cached_property
+    def is_quick(self) -> Value:
+        """Whether this is no second run of the kernel, which is to tell what the first has noted."""
+        at = Builder(BasicBlock())
+        again = at.load(T.I32, at.offset(self._provenance.tables(), 4), 4)
+        result = at.icmp("eq", again, const_int(T.I32, 0))
+        self.start += at.block.instructions
+        return result
 
     def _safe(self) -> Value:
         """Memory that may be read in any case."""
@@ -242,19 +306,17 @@ class Hoisting:
         return self._spare
 
 
-def _all(affine: Affine) -> Value:
-    """Whether all that is demanded holds."""
-    holds: Value = const_int(T.I1, 1)
-    for condition in affine.conditions:
-        holds = affine.at.binary("and", holds, condition)
-    return holds
-
-
-def _replace(version: Version, replaced: dict[I.Instruction, Value]) -> None:
+def _replace(version: Version, replaced: Mapping[Value, Value]) -> None:
     for block in (*version.blocks, *version.loop.exits):
         for instruction in block.instructions:
-            instruction.operands = [
-                replaced.get(v, v) if isinstance(v, I.Instruction) else v for v in instruction.operands
-            ]
+            instruction.operands = [replaced.get(v, v) for v in instruction.operands]
     for block in version.blocks:
         block.instructions = [i for i in block.instructions if i not in replaced]
+
+
+def _unread(load: I.Load, _: Value) -> Value:
+    return load
+
+
+def _unscanned(_: I.Load) -> tuple[Value, Value]:
+    return _ZERO, _ZERO

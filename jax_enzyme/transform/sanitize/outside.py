@@ -16,7 +16,7 @@ checks before anything else, on copies of what that writes, and fails as it does
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import reachable_functions
@@ -84,11 +84,11 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     for target in own:
         drop_certain_checks(target)
     module = run(module, ["loop-simplify", "lcssa"], [target.name for target in own])
-    exposed = _check(module, function)
+    found = _check(module, function)
     flat = lower_failures(replace(function, module=module))
     module = flat.module
     move_locals_of(module, _users(module, function.symbol))
-    module.functions[SYMBOL] = _call(module, flat, milliseconds, exposed)
+    module.functions[SYMBOL] = _call(module, flat, milliseconds, found)
     module.functions[function.symbol].prefix = ("internal",)
     mark_for_inlining(module, [SYMBOL])  # run-time libraries know what they are called with, as without checks
     return ArrayFunction(module, SYMBOL, function.buffers)
@@ -138,9 +138,17 @@ def _is_traced(function: Function) -> bool:
     return any(kind == "dbg" for i in (function, *function.instructions()) for kind, _ in i.metadata)
 
 
-def _check(module: Module, function: ArrayFunction) -> bool:
-    """Adds all checks but those of `scalars`, in place. Whether something is written of which it is not known to what
-    object it belongs: that may be an input."""
+@dataclass(frozen=True)
+class _Found:
+    """`exposed`: something is written of which it is not known to what object it belongs: that may be an input.
+    `notes`: what is wrong in some loops is noted, and told behind them."""
+
+    exposed: bool
+    notes: bool
+
+
+def _check(module: Module, function: ArrayFunction) -> _Found:
+    """Adds all checks but those of `scalars`, in place."""
     layout, runtime, declarations = DataLayout(module), Runtime(module), Declarations(module)
     root = module.functions[function.symbol]
     buffers = dict(zip(root.arguments, function.buffers, strict=True))
@@ -167,7 +175,8 @@ def _check(module: Module, function: ArrayFunction) -> bool:
         _add(before, ending_checks(target, runtime, recursive=target in recursive))
         bounds.insert(variables, all_objects=asks)
         insert_checks(target, before, behind, declarations)
-    return any(bounds.writes_somewhere for _, _, bounds in found)
+    all_ = [bounds for _, _, bounds in found]
+    return _Found(any(bounds.writes_somewhere for bounds in all_), any(bounds.notes for bounds in all_))
 
 
 def _add(checks: Checks, more: Checks) -> None:
@@ -193,37 +202,54 @@ def _forget_promises(function: Function, layout: DataLayout) -> None:
             instruction.metadata = [(k, n) for k, n in instruction.metadata if k not in ("nonnull", "range", "noundef")]
 
 
-def _call(module: Module, function: ArrayFunction, milliseconds: int, exposed: bool) -> Function:
-    runtime, primal = Runtime(module), module.functions[function.symbol]
+def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Found) -> Function:
+    """What surrounds a call. One that fails after something was noted in a loop runs again, from the same contents, to
+    tell of the first access that was wrong."""
+    runtime, primal, declarations = Runtime(module), module.functions[function.symbol], Declarations(module)
     arguments = [Argument(T.PTR, a.attributes, i, name=a.name) for i, a in enumerate(primal.arguments)]
-    start, look, done = (BasicBlock(name=n) for n in ("start", "look", "done"))
-    at = Builder(start)
+    buffers = list(zip(arguments, function.buffers, strict=True))
+    changed = [(argument, buffer) for argument, buffer in buffers if buffer.io == "inout" and found.notes]
+    names = ("start", "run", "failed", "again", "look", "done")
+    start, run_, failed, again, look, done = (BasicBlock(name=n) for n in names)
+    at, nothing = Builder(start), const_int(T.I64, 0)
     runtime.call(at, "begin", const_int(T.I64, milliseconds))
-    for argument, buffer in zip(arguments, function.buffers, strict=True):
+    _, kept = copies_of(at, module, changed, ("inout",), ("inout",))
+    at.br(run_)
+    at = Builder(run_)
+    before = at.phi(T.I64, [(nothing, start)])
+    for argument, buffer in buffers:
         if buffer.io in ("out", "scratch"):
             runtime.call(at, "fill", argument, const_int(T.I64, buffer.nbytes))
-    copied = ("in",) if exposed else ()
-    given, copies = copies_of(at, module, list(zip(arguments, function.buffers, strict=True)), copied, copied)
-    nothing = const_int(T.I64, 0)
+    copied = ("in",) if found.exposed else ()
+    given, copies = copies_of(at, module, buffers, copied, copied)
     status = at.call(primal, given)
     free_all(at, module, copies)
-    at.cond_br(at.icmp("eq", status, nothing), look, done)
+    at.cond_br(at.icmp("eq", status, nothing), look, failed)
+    at = Builder(failed)
+    at.cond_br(runtime.call(at, "again", status) if found.notes else const_int(T.I1, 0), again, done)
+    at = Builder(again)
+    for (argument, buffer), copy in zip(changed, kept, strict=True):
+        declarations.memory(at, "memcpy", argument, copy, const_int(T.I64, buffer.nbytes))
+    before.add(status, again)
+    at.br(run_)
     at = Builder(look)
-    written: Value = nothing
+    written: Value = before
     nowhere = runtime.failure("returns what nothing wrote", primal.entry.instructions[0], primal)
-    for argument, buffer in zip(arguments, function.buffers, strict=True):
+    for argument, buffer in buffers:
         if buffer.io == "out":
             size, unit = const_int(T.I64, buffer.nbytes), const_int(T.I64, ITEM_BYTES[buffer.dtype])
-            found = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name))
+            missing = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name))
             if buffer.name == RETURN:  # which has no name in the source
-                found = at.select(at.icmp("ne", found, nothing), nowhere, nothing)
-            written = at.select(at.icmp("ne", written, nothing), written, found)
+                missing = at.select(at.icmp("ne", missing, nothing), nowhere, nothing)
+            written = at.select(at.icmp("ne", written, nothing), written, missing)
     at.br(done)
     at = Builder(done)
-    result = at.phi(T.I64, [(status, start), (written, look)])
+    result = at.phi(T.I64, [(status, failed), (written, look)])
+    free_all(at, module, kept)
     runtime.call(at, "end")
     at.ret(result)
-    return Function(T.PTR, primal.function_type, arguments, [start, look, done], attributes=("uwtable",), name=SYMBOL)
+    blocks = [start, run_, failed, again, look, done]
+    return Function(T.PTR, primal.function_type, arguments, blocks, attributes=("uwtable",), name=SYMBOL)
 
 
 def copies_of(

@@ -22,7 +22,7 @@ _ASKS = ("nounwind", "willreturn", "memory(read, inaccessiblemem: readwrite)")
 _KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc"))
 # Of objects they keep the address as a number, which is compared and never used to get there: LLVM may take for granted
 # that no pointer from elsewhere leads to a variable that the kernel itself shows to nobody.
-_SHOWN = {"object": 1, "fill": 0}
+_SHOWN = {"object": 1, "fill": 0, "rows_apart": 6}
 _FRESH = frozenset(("malloc", "calloc", "aligned_alloc", "realloc"))  # what they give lies where nothing else does
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "begin": (T.VOID, (T.I64,), _ACTS),
@@ -41,7 +41,10 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "text": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ASKS),
     "length": (T.I64, (T.I64, T.I64), _ASKS),
     "unwritten": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.PTR, T.PTR), _TELLS),
-    "scan": (T.I64, (T.PTR, *(T.I64,) * 5, T.PTR, T.PTR, T.I64), _TELLS),
+    "noted": (T.I64, (T.PTR,), _TELLS),
+    "again": (T.I1, (T.I64,), _ACTS),
+    "rows": (T.I32, (T.I64,) * 6, _ASKS),
+    "rows_apart": (T.I32, (*(T.I64,) * 6, T.PTR, T.I64), _ASKS),
     "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ASKS),
 }
 

@@ -1,21 +1,19 @@
-"""Counting loops in two versions: one without the checks that have been made in front of it, and the loop as it is.
+"""Nests of counting loops in two versions: one without the checks that have been made in front, and the nest as it is.
 
     before    for (j = 0; j < m; j++)             after    if (<a[i][0] and a[i][m - 1] are inside>)
                 (check a[i][j]) s += a[i][j];                for (j = 0; j < m; j++) s += a[i][j];
                                                          else
                                                            for (j = 0; j < m; j++) (check a[i][j]) s += a[i][j];
 
-What fails, and where, is as before: a loop that leaves an object, or may, is the second. Where all that is looked at
-is known in front of loops around it, it is looked at there once, and the loop is the first without another look.
+What fails, and where, is as before: a loop that leaves an object, or may, is the second. A nest is as large as all can
+be looked at in front of it that can be in front of the innermost loops; these have versions of their own in the second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -32,57 +30,58 @@ _OTHERS = (I.AtomicRMW, I.CmpXchg, I.Fence, I.Switch, I.IndirectBranch, I.Alloca
 
 @dataclass(eq=False)
 class Version:
-    """The loop without checks, with the blocks that lead there: `look`, in which `choice` decides between both, and
-    `start`. `copies` are its instructions, by those of the loop."""
+    """A nest of loops without checks, with the blocks that lead there: `look`, in which `choice` decides between both,
+    and `start`. `twins` are its blocks and instructions, by those of the nest."""
 
     loop: Loop
-    counter: Counter
+    counters: Mapping[Loop, Counter]
     look: BasicBlock
     choice: I.CondBranch
     start: BasicBlock
     blocks: list[BasicBlock]
-    copies: dict[I.Instruction, I.Instruction]
-    exits: list[BasicBlock] = field(default_factory=list)
+    twins: Mapping[Value, Value]
+    by_tables: bool = False  # what has been looked at in front is more than the loop's own reads
 
     def put_in_front(self, new: Sequence[I.Instruction]) -> None:
         """Inserts instructions before the choice, in place."""
         self.look.instructions[-1:-1] = new
 
-    def pass_by(
-        self, certain: Value, values: Mapping[I.Instruction, tuple[Value, Value]]
-    ) -> dict[I.Instruction, Value]:
-        """Goes to this version, in place, without a look at what has been put in front, where `certain` is true. Of the
-        pairs of `values` it is to use the first there, and the second otherwise: the phis of both."""
-        before = self.loop.preheader
-        assert before is not None
-        before.instructions.pop()
-        at = Builder(before)
-        at.cond_br(certain, self.start, self.look)
-        before.instructions[-1].metadata = list(self.choice.metadata)
-        merged = {
-            old: I.Phi(pair[0].type, "phi", list(pair), targets=[before, self.look]) for old, pair in values.items()
-        }
-        self.start.instructions[:0] = merged.values()
-        return dict(merged)
+    def demand(self, condition: Value) -> None:
+        """Enters this version only where a condition holds, too, in place."""
+        at = Builder.before(self.look, self.choice)
+        self.choice.operands[0] = at.binary("and", self.choice.operands[0], condition)
+
+    @property
+    def exits(self) -> list[BasicBlock]:
+        """Where both versions go on."""
+        return [block for block in self.loop.exits if not isinstance(block.terminator, I.Unreachable)]
 
 
-def split_loops(function: Function, worth: Callable[[Loop, Counter], bool]) -> list[Version]:
-    """Makes the versions, in place, of loops in simplified and loop-closed form. The choice is the loop as it is."""
-    cfg = Cfg(function)
-    users, found = uses(function), list[Version]()
-    for loop in Loops(cfg, Dominators(cfg)).all:
-        counter = counter_of(loop)
-        size = sum(len(block.instructions) for block in loop.blocks)
-        if (
-            loop.children
-            or counter is None
-            or size > _MOST_INSTRUCTIONS
-            or not _is_closed(loop, users)
-            or not worth(loop, counter)
-        ):
+def split_loops(
+    function: Function, found: list[Version], innermost: bool, worth: Callable[[Loop, Mapping[Loop, Counter]], bool]
+) -> list[Version]:
+    """Makes versions, in place, of the outermost loops that are worth it, or the innermost, of loops in simplified and
+    loop-closed form that are in none yet. The choice is the loop as it is."""
+    users, made = uses(function), list[Version]()
+    done = {block for version in found for block in version.blocks}
+    done |= {version.loop.header for version in found if not version.loop.children and not version.by_tables}
+    pending = list(Loops.of(function).roots)
+    while pending:
+        loop = pending.pop()
+        if loop.header in done:
             continue
-        found.append(_split(function, loop, counter))
-    return found
+        counters = counters_in(loop)
+        if (
+            loop in counters
+            and not (innermost and loop.children)
+            and sum(len(block.instructions) for block in loop.blocks) <= _MOST_INSTRUCTIONS
+            and _is_closed(loop, users)
+            and worth(loop, counters)
+        ):
+            made.append(_split(function, loop, counters))
+        else:
+            pending += loop.children
+    return made
 
 
 def _is_closed(loop: Loop, users: Uses) -> bool:
@@ -111,24 +110,20 @@ def counters_in(loop: Loop) -> dict[Loop, Counter]:
     return found
 
 
-def _split(function: Function, loop: Loop, counter: Counter) -> Version:
+def _split(function: Function, loop: Loop, counters: Mapping[Loop, Counter]) -> Version:
     assert loop.preheader is not None
     order = [block for block in function.blocks if block in loop.blocks]
     cloner = Cloner()
     blocks = cloner.blocks(order)
-    copies = {
-        i: copy
-        for block, twin in zip(order, blocks, strict=True)
-        for i, copy in zip(block.instructions, twin.instructions, strict=True)
-    }
-    for call in [copy for copy in copies.values() if isinstance(copy, I.CallBase)]:
+    for call in [copy for block in blocks for copy in block.instructions if isinstance(copy, I.CallBase)]:
         call.bundles = []  # hints about what may be read in front
     plain, quick = BasicBlock(), BasicBlock()
     Builder(plain).br(loop.header)
     Builder(quick).br(_block(cloner.map[loop.header]))
     for phi in phis(loop.header):
         phi.targets = [plain if b is loop.preheader else b for b in phi.targets]
-        twin = copies[phi]
+        twin = cloner.map[phi]
+        assert isinstance(twin, I.Phi)
         twin.targets = [quick if b is loop.preheader else b for b in twin.targets]
     last = loop.preheader.instructions.pop()
     look = BasicBlock()
@@ -144,8 +139,7 @@ def _split(function: Function, loop: Loop, counter: Counter) -> Version:
                     phi.add(cloner.map.get(value, value), _block(cloner.map[block]))
     place = function.blocks.index(loop.preheader) + 1
     function.blocks[place:place] = [look, quick, *blocks, plain]
-    exits = [block for block in loop.exits if not isinstance(block.terminator, I.Unreachable)]
-    return Version(loop, counter, look, choice, quick, blocks, copies, exits)
+    return Version(loop, counters, look, choice, quick, blocks, cloner.map)
 
 
 def _block(value: Value) -> BasicBlock:
