@@ -74,8 +74,10 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:
         _keep_order(block)
-    # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest.
-    pipeline = Pipeline(2 if options.sanitize else 3, vectorise=True, slp=not long, unroll=True)
+    # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
+    # of numbers in pairs wait for stores of other pairs.
+    level, pairs = (2, False) if options.sanitize else (3, not long)
+    pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True)
     builder = pipeline.builder()
     native = _parsed(to_text(module))
     if options.sanitize:  # the kernel as it is written, with run-time libraries that wish for loops to be unrolled

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import gcd
+from types import MappingProxyType
 
 from jax_enzyme.analysis.counters import step_to, tests
 from jax_enzyme.analysis.layout import DataLayout
@@ -25,8 +26,9 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.rewriting import phis
 from jax_enzyme.transform.sanitize.provenance import root_of
@@ -87,6 +89,13 @@ def _is_plain_shift(value: I.BinaryOp) -> bool:
     return value.opcode == "shl" and places is not None and 0 <= places < 20
 
 
+def _is_object(pointer: Value) -> bool:
+    """Whether there is memory where a pointer leads."""
+    if isinstance(pointer, Argument):
+        return any(word.startswith("dereferenceable(") for word in pointer.attributes)
+    return isinstance(pointer, I.Alloca | GlobalVariable)
+
+
 def _number(value: I.BinaryOp) -> int:
     return int_value(value.operands[1]) or 0
 
@@ -113,15 +122,18 @@ class Affine:
         layout: DataLayout,
         load: Callable[[I.Load, Value], Value] | None,
         scan: Callable[[I.Load], tuple[Value, Value]] | None = None,
+        addresses: Mapping[Value, Value] = MappingProxyType({}),
     ) -> None:
         """`counters` are of loops that are looked at; `load` builds a read in front of the loop, None: nothing is read
-        there; `scan` what looks for the least and the greatest in a table, None: tables are not looked at."""
+        there; `scan` what looks for the least and the greatest in a table, None: tables are not looked at. `addresses`
+        are said of variables, instead of their own."""
         self.at = Builder(BasicBlock())
         self._conditions: list[Value] = []
         self._holding: Value = const_int(T.I1, 1)
         self.loads: dict[I.Instruction, Value] = {}
         self._load = load
         self._scan = scan if load else None
+        self._addresses = addresses
         self._layout = layout
         self._before: dict[Value, Value] = {}
         self._made: dict[tuple[object, ...], Value] = {}
@@ -178,7 +190,8 @@ class Affine:
         return self._fixed[value]
 
     def is_linear(self, value: Value, depth: int = 0) -> bool:
-        """Whether a value is linear in counters."""
+        """Whether a value is linear in counters, or chosen from such values, a number of a table or a remainder: its
+        least and its greatest can be said."""
         if self.is_fixed(value):
             return value.type in (*_WIDTHS, T.PTR)
         if value not in self._linear:
@@ -194,13 +207,10 @@ class Affine:
                     self._linear[value] = self._is_of_table(value, depth)
                 case I.Phi():
                     self._linear[value] = self._moves_on(value, depth)
-                case I.BinaryOp(opcode="add" | "sub"):
-                    self._linear[value] = all_linear(*value.operands)
-                case I.BinaryOp(opcode="mul"):
-                    fixed = any(self.is_fixed(v) for v in value.operands)
-                    self._linear[value] = fixed and all_linear(*value.operands)
-                case I.BinaryOp(opcode="shl"):
-                    self._linear[value] = _is_plain_shift(value) and all_linear(value.operands[0])
+                case I.BinaryOp():
+                    self._linear[value] = self._combines(value, depth)
+                case I.Select() if value.type != T.PTR:
+                    self._linear[value] = all_linear(*value.operands[1:])
                 case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
                     self._linear[value] = all_linear(value.operands[0])
                 case I.GetElementPtr():
@@ -238,6 +248,8 @@ class Affine:
                 return gcd(step, self.stride(start))
             case I.BinaryOp(opcode="add" | "sub"):
                 return gcd(*map(self.stride, value.operands))
+            case I.BinaryOp(opcode="srem" | "urem"):
+                return 1
             case I.BinaryOp(opcode="mul"):
                 by, number = sorted(value.operands, key=self.is_fixed, reverse=True)
                 return self.stride(number) * abs(int_value(by) or 1)
@@ -261,6 +273,19 @@ class Affine:
             and self.is_fixed(self.root(address))
             and self.stride(address) >= self._layout.store_size(load.type)
         )
+
+    def _combines(self, value: I.BinaryOp, depth: int) -> bool:
+        """Whether a sum, a multiple or a remainder is linear."""
+        x, y = value.operands
+        match value.opcode:
+            case "add" | "sub":
+                return self.is_linear(x, depth + 1) and self.is_linear(y, depth + 1)
+            case "mul" if self.is_fixed(x):
+                return self.is_linear(y, depth + 1)
+            case "mul" | "srem" | "urem":
+                return self.is_fixed(y) and self.is_linear(x, depth + 1)
+            case _:
+                return _is_plain_shift(value) and self.is_linear(x, depth + 1)
 
     def _moves_on(self, phi: I.Phi, depth: int) -> bool:
         if phi in self._counters:
@@ -335,7 +360,7 @@ class Affine:
     def interval(self, value: Value) -> tuple[Value, Value]:
         """The least and the greatest that a linear number or address is, in 64 bits."""
         at = self.at
-        if self.is_fixed(value):
+        if self.is_fixed(value) and not self._is_in_variable(value):
             wide = self._wide(self.fixed(value))
             return wide, wide
         match value:
@@ -350,6 +375,8 @@ class Affine:
                     second = second[::-1]
                 least, most = (at.binary(value.opcode, a, b) for a, b in zip(first, second, strict=True))
                 return least, most
+            case I.BinaryOp(opcode="srem" | "urem") | I.Select():
+                return self._chosen(value)
             case I.BinaryOp(opcode="mul"):
                 by, number = sorted(value.operands, key=self.is_fixed, reverse=True)
                 return self._product(self.interval(number), self.interval(by)[0])
@@ -365,6 +392,19 @@ class Affine:
                 return self._address(value)
             case _:
                 raise AssertionError(value)
+
+    def _chosen(self, value: I.Instruction) -> tuple[Value, Value]:
+        """A remainder, or one of two numbers."""
+        at = self.at
+        if isinstance(value, I.Select):
+            (low, high), (least, most) = (self.interval(v) for v in value.operands[1:])
+            first = at.select(at.icmp("slt", low, least), low, least)
+            return first, at.select(at.icmp("sgt", high, most), high, most)
+        number, by = self.interval(value.operands[0]), self.interval(value.operands[1])[0]
+        self._fit(number, _room(value))
+        for least, order in ((number[0], "sge"), (by, "sgt")):
+            self.demand(lambda at, n=least, o=order: at.icmp(o, n, _ZERO))
+        return _ZERO, at.binary("sub", by, const_int(T.I64, 1))
 
     def _product(self, number: tuple[Value, Value], by: Value) -> tuple[Value, Value]:
         at, known = self.at, int_value(by)
@@ -392,12 +432,20 @@ class Affine:
             least, most = (at.binary("add", end, const_int(T.I64, steps[0])) for end in (least, most))
         return least, most
 
+    def _is_in_variable(self, value: Value) -> bool:
+        if not isinstance(value, I.GetElementPtr) or root_of(value) not in self._addresses:
+            return False
+        return self._steps(value) is not None
+
     def _wide(self, value: Value) -> Value:
+        if value in self._addresses:
+            return self._addresses[value]
         known = int_value(value)
         if value.type == T.I32:
             return const_int(T.I64, known) if known is not None else self.at.cast("sext", value, T.I64)
         wide = self.at.cast("ptrtoint", value, T.I64) if value.type == T.PTR else value
-        self._fit((wide, wide), _room(value))
+        if not _is_object(value):
+            self._fit((wide, wide), _room(value))
         return wide
 
     def _counted(self, c: Counter) -> tuple[Value, Value]:

@@ -14,20 +14,22 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
 from jax_enzyme.transform.sanitize.endings import iterations
 from jax_enzyme.transform.sanitize.lookup import unknown_record
-from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance
+from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, is_private
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
 from jax_enzyme.transform.sanitize.tables import least_most
 from jax_enzyme.transform.sanitize.versions import Version, split_loops
 
 _MOST_UNROLLED = 800
+_FIRST = 1 << 8
 _WORK = (I.BinaryOp, I.UnaryOp, I.CallBase, I.Load, I.Store, I.Select)
 _Reads = Callable[[I.Load, Value], Value]
 _Scans = Callable[[I.Load], tuple[Value, Value]]
@@ -72,6 +74,10 @@ class Hoisting:
         kind = T.FunctionType(T.I64, (T.I64, T.I64))
         self._least = Declarations(provenance.runtime.module).function("llvm.usub.sat.i64", kind)
         self._spare: Value | None = None
+        users = uses(provenance.function)
+        variables = [i for i in provenance.function.instructions() if isinstance(i, I.Alloca)]
+        private = [v for v in variables if is_private(v, users) and int_value(v.operands[0]) is not None]
+        self._addresses: dict[Value, Value] = {v: const_int(T.I64, n << 32) for n, v in enumerate(private, _FIRST)}
         self.versions: list[Version] = []
         for innermost in (False, True):
             self._scans = not innermost
@@ -100,10 +106,10 @@ class Hoisting:
 
     def _affine(self, loop: Loop, counters: Mapping[Loop, Counter], load: _Reads, scan: _Scans | None) -> Affine:
         """Nothing is read in front of a loop that may write anywhere."""
-        affine = Affine(loop, counters, self._layout, load, scan)
+        affine = Affine(loop, counters, self._layout, load, scan, self._addresses)
         writes = [a for a in self._accesses(loop) if a.writes]
         known = all(affine.is_linear(a.pointer) or affine.is_fixed(affine.root(a.pointer)) for a in writes)
-        return affine if known else Affine(loop, counters, self._layout, None)
+        return affine if known else Affine(loop, counters, self._layout, None, None, self._addresses)
 
     @staticmethod
     def _is_linear(affine: Affine, access: Access) -> bool:
@@ -202,7 +208,7 @@ class Hoisting:
         """The least and the greatest number in a table."""
         stride, at, room = affine.stride(load.operands[0]), affine.at, self._variable(2)
         root = affine.fixed(affine.root(load.operands[0]))
-        first = at.gep(T.I8, root, [at.binary("sub", table.first, at.cast("ptrtoint", root, T.I64))], ())
+        first = at.gep(T.I8, root, [at.binary("sub", table.first, self._address(at, root))], ())
         function = least_most(self._provenance.runtime.module, table.size, stride)
         written = at.call(function, [first, self._count(affine, table, stride), room])
         affine.demand(lambda _: written)
@@ -219,7 +225,11 @@ class Hoisting:
 
     def _words(self, affine: Affine, rows: Rows) -> list[Value]:
         count, (stride, size) = self._count(affine, rows.table, rows.stride), (rows.stride, rows.size)
-        return [rows.table.first, count, const_int(T.I64, stride), rows.low, rows.high, const_int(T.I64, size)]
+        first, place = rows.table.first, rows.table.place
+        if isinstance(place, Known) and place.base in self._addresses:
+            way = affine.at.binary("sub", first, self._addresses[place.base])
+            first = affine.at.binary("add", affine.at.cast("ptrtoint", place.base, T.I64), way)
+        return [first, count, const_int(T.I64, stride), rows.low, rows.high, const_int(T.I64, size)]
 
     def _rows_apart(self, affine: Affine, rows: Rows, slots: list[Range]) -> None:
         """What is written by way of a table is demanded to lie elsewhere than what has been read in front."""
@@ -241,7 +251,7 @@ class Hoisting:
     def _read(self, affine: Affine, old: I.Load, address: Value, slots: list[Range]) -> Value:
         """A read in front of the loop, where what is read is inside of its object."""
         at, place = affine.at, self._provenance.of(address) or _ANYWHERE
-        where = at.cast("ptrtoint", address, T.I64)
+        where = affine.interval(old.operands[0])[0]
         slot = Range(where, where, self._layout.store_size(old.type), place)
         slots.append(slot)
         inside = self._inside(at, slot)
@@ -265,7 +275,7 @@ class Hoisting:
         return span
 
     def _inside(self, at: Builder, span: Range) -> Value:
-        base, extent = range_of(at, span.place, self._records)
+        base, extent = self._range(at, span.place)
         offsets = [at.binary("sub", address, base) for address in dict.fromkeys((span.first, span.last))]
         if isinstance(span.place, Known):
             room: Value = const_int(T.I64, max(span.place.extent - span.size + 1, 0))
@@ -276,12 +286,22 @@ class Hoisting:
             result = at.binary("and", result, at.icmp("ult", offset, room))
         return result
 
+    def _range(self, at: Builder, place: Place) -> tuple[Value, Value]:
+        if isinstance(place, Known) and place.base in self._addresses:
+            return self._addresses[place.base], const_int(T.I64, place.extent)
+        return range_of(at, place, self._records)
+
+    def _address(self, at: Builder, pointer: Value) -> Value:
+        """What is said of where a pointer leads: of a variable whose address nobody is told, such that it may become a
+        register, it is another, where no object lies that something else leads to."""
+        return self._addresses.get(pointer) or at.cast("ptrtoint", pointer, T.I64)
+
     def _apart(self, at: Builder, slot: Range, write: Range | Place) -> Value:
         """Whether what a loop writes lies elsewhere than what has been read in front of it."""
         if write is _ANYWHERE:
             return const_int(T.I1, 0)
         if not isinstance(write, Range):
-            mine, its = range_of(at, slot.place, self._records)[0], range_of(at, write, self._records)[0]
+            mine, its = self._range(at, slot.place)[0], self._range(at, write)[0]
             return at.binary("and", at.icmp("ne", mine, its), at.icmp("ne", its, _ZERO))
         behind = at.binary("add", write.last, const_int(T.I64, write.size))
         before = at.icmp("ule", at.binary("add", slot.last, const_int(T.I64, slot.size)), write.first)

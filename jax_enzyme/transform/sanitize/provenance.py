@@ -256,6 +256,23 @@ def may_be_found(variable: I.Alloca, users: Uses) -> bool:
     return not all(_keeps_nothing(user, index) for p in pointers for user, index in users.get(p, ()))
 
 
+def is_private(variable: I.Alloca, users: Uses) -> bool:
+    """Whether all that leads into a local variable is computed from its address, and from no other."""
+    start: list[Value] = [variable]
+    pointers = reached(start, lambda p: (user for user, _ in users.get(p, ()) if isinstance(user, I.GetElementPtr)))
+    return all(_accesses(user, index) for p in pointers for user, index in users.get(p, ()))
+
+
+def _accesses(user: Value, index: int) -> bool:
+    match user:
+        case I.Load():
+            return True
+        case I.GetElementPtr() | I.Store():
+            return index == (1 if isinstance(user, I.Store) else 0)
+        case _:
+            return callee_name(user).startswith((*MOVES, "je_checked_fill")) if isinstance(user, I.Call) else False
+
+
 def _leads_on(user: Value) -> bool:
     goes_as_number = isinstance(user, I.Cast) and user.opcode == "ptrtoint"
     return goes_as_number or isinstance(user, I.GetElementPtr | I.Freeze | I.Phi | I.Select | I.BinaryOp)
