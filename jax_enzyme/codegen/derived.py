@@ -274,7 +274,7 @@ class _Job:
 
         def make() -> ArrayFunction:
             flat = canonical(self.derived()) if self.steps else self.primal().canonical
-            alone = self.steps or self.options.sanitize or self.program.launch is not None
+            alone = self.steps or self.program.launch is not None
             return flat if alone else note_rows(sum_rows(mark_proved_loops(flat)))
 
         return _canonical.get(self.key, make)
@@ -343,6 +343,7 @@ class _Job:
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
         if self.options.sanitize:
+            function = self._shared(function)[0] if self.steps else function
             function = with_native_bodies(self._checked(function), self.program)
         else:
             function = guard_divisions(with_native_bodies(self._shared(function)[0], self.program))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen import unrolling
@@ -15,14 +17,17 @@ from jax_enzyme.codegen.short_rows import show_rows
 from jax_enzyme.codegen.strips import compute_early
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
+from jax_enzyme.transform.sanitize import BEHIND, CHECKED
 from jax_enzyme.transform.vector_hints import show_vector_hints
 from jax_enzyme.working import waiting_for
 
@@ -60,6 +65,28 @@ def assembly(module: Module, options: Options = _DEFAULT) -> str:
 
 
 def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> llvm.ModuleRef:
+    """A kernel with checks by itself: what is in front of a derivative changes nothing of how that is optimised."""
+    checked = module.functions.get(CHECKED)
+    usual = replace(options, sanitize=False, time_limit=None)
+    if checked is None or BEHIND not in module.functions:
+        return _optimised(module, machine, usual if checked is None else options)
+    kernel = parse(linking.reachable(to_text(module), {CHECKED}))
+    kernel.functions[CHECKED].prefix = ("hidden",)
+    roots = {f.name for f in module.functions.values() if not f.is_declaration and not _is_own(f)} - {CHECKED}
+    checked.blocks, checked.prefix, checked.attributes, checked.metadata = [], (), (), []
+    rest = parse(linking.reachable(to_text(module), roots))
+    parts = [_optimised(rest, machine, usual), _optimised(kernel, machine, options)]
+    context = llvm.create_context()
+    joined, other = (llvm.parse_bitcode(part.as_bitcode(), context) for part in parts)
+    joined.link_in(other)
+    return joined
+
+
+def _is_own(function: Function) -> bool:
+    return any(word in function.prefix for word in ("internal", "private", "linkonce_odr", "available_externally"))
+
+
+def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) -> llvm.ModuleRef:
     retarget(module, machine)
     if options.vector_width is not None:
         _limit_vectors(module, options.vector_width)

@@ -9,8 +9,10 @@ certain      those of them that cannot fail are removed
 arithmetic   integer divisions, shifts, conversions of floating-point numbers that have no result
 provenance   which object a pointer leads to
 lookup       the same at run time
-versions     counting loops have a version without checks, which are made in front of it
+versions     nests of counting loops have a version without checks, which are made in front of it
 hoisting     what these checks are, in terms of `affine`, addresses that are linear in what a loop counts
+tables       the least and the greatest number in a table
+deferred     reads of what nothing wrote in such a version, told behind it
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
 library      what functions of the C library do to memory that they are handed
 endings      loops look at a flag, recursive functions at their stack
@@ -18,6 +20,6 @@ insertion    where the checks go in
 outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel
 """
 
-from jax_enzyme.transform.sanitize.outside import sanitized, with_checked_promises, with_checks
+from jax_enzyme.transform.sanitize.outside import BEHIND, CHECKED, sanitized, with_checked_promises, with_checks
 
-__all__ = ["sanitized", "with_checked_promises", "with_checks"]
+__all__ = ["BEHIND", "CHECKED", "sanitized", "with_checked_promises", "with_checks"]

@@ -54,8 +54,8 @@ from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import is_lifetime
 from jax_enzyme.transform.stand_ins import stand_in
 
-SYMBOL = "je.sanitized"
-_BEHIND = "je.behind.checks"
+CHECKED = "je.sanitized"
+BEHIND = "je.behind.checks"
 Checks = dict[I.Instruction, list[Check]]
 
 
@@ -88,10 +88,10 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     flat = lower_failures(replace(function, module=module))
     module = flat.module
     move_locals_of(module, _users(module, function.symbol))
-    module.functions[SYMBOL] = _call(module, flat, milliseconds, found)
+    module.functions[CHECKED] = _call(module, flat, milliseconds, found)
     module.functions[function.symbol].prefix = ("internal",)
-    mark_for_inlining(module, [SYMBOL])  # run-time libraries know what they are called with, as without checks
-    return ArrayFunction(module, SYMBOL, function.buffers)
+    mark_for_inlining(module, [CHECKED])  # run-time libraries know what they are called with, as without checks
+    return ArrayFunction(module, CHECKED, function.buffers)
 
 
 def with_checked_promises(function: ArrayFunction) -> ArrayFunction:
@@ -249,7 +249,7 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Fo
     runtime.call(at, "end")
     at.ret(result)
     blocks = [start, run_, failed, again, look, done]
-    return Function(T.PTR, primal.function_type, arguments, blocks, attributes=("uwtable",), name=SYMBOL)
+    return Function(T.PTR, primal.function_type, arguments, blocks, attributes=("uwtable",), name=CHECKED)
 
 
 def copies_of(
@@ -290,10 +290,10 @@ def with_checks(derivative: ArrayFunction, checked: ArrayFunction) -> ArrayFunct
     kind = T.FunctionType(T.I64, tuple(T.PTR for _ in checked.buffers))
     kernel = Declarations(module).function(checked.symbol, kind)
     inner = module.functions[derivative.symbol]
-    module.functions[_BEHIND] = _behind(module, inner, kernel, derivative.buffers[: len(checked.buffers)], len(own))
+    module.functions[BEHIND] = _behind(module, inner, kernel, derivative.buffers[: len(checked.buffers)], len(own))
     module = parse(linking.link(to_text(module), [library]))
     append_messages(module, own, of_kernel)
-    return ArrayFunction(module, _BEHIND, derivative.buffers)
+    return ArrayFunction(module, BEHIND, derivative.buffers)
 
 
 def _behind(module: Module, inner: Function, kernel: Function, buffers: tuple[Buffer, ...], shift: int) -> Function:
@@ -318,5 +318,5 @@ def _behind(module: Module, inner: Function, kernel: Function, buffers: tuple[Bu
     at = Builder(going_on)
     at.ret(at.call(inner, list[Value](arguments)))
     return Function(
-        T.PTR, inner.function_type, arguments, [start, failed, going_on], attributes=("uwtable",), name=_BEHIND
+        T.PTR, inner.function_type, arguments, [start, failed, going_on], attributes=("uwtable",), name=BEHIND
     )
