@@ -26,7 +26,7 @@ from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone, clone_without_debug
 from jax_enzyme.ir.inlining import mark_for_inlining, recursive_functions, without_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
@@ -285,7 +285,9 @@ def free_all(at: Builder, module: Module, copies: Sequence[Value]) -> None:
 def with_checks(derivative: ArrayFunction, checked: ArrayFunction) -> ArrayFunction:
     """A derivative whose buffers begin with those of the kernel, behind the kernel with checks."""
     own, of_kernel = messages(derivative.module), messages(checked.module)
-    library = linking.linkable(checked.module)
+    alone = clone_without_debug(checked.module)
+    alone.named_metadata = {}  # with what is known of loops, which goes with debug information otherwise
+    library = linking.linkable(alone)
     module = parse(to_text(derivative.module))
     kind = T.FunctionType(T.I64, tuple(T.PTR for _ in checked.buffers))
     kernel = Declarations(module).function(checked.symbol, kind)
