@@ -7,8 +7,9 @@ Shadows lie as far from one another as the allocator has it, and not as the obje
 object is the same in its shadow; what is only compared says where memory overlaps.
 
 What is one object in the map may be several at run time: the nodes of a list. Two places there are mostly in one of
-them (the end of a vector and its start), unless their distance is kept in memory, as a number of bytes, of any width,
-that is added to an address where it is found: the relative pointers of shared memory.
+them (the end of a vector and its start), unless their distance is kept in memory and added to an address where it is
+found, and is a number of bytes, of any width (the relative pointers of shared memory), or leads from what has just been
+allocated to what was there before, counted in anything.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
 
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject
@@ -45,7 +48,12 @@ class Distances:
             return False
         if not self.points_to.may_meet(first, second):
             return any(map(_hands_over, self._users([difference], _SAME | I.BinaryOp)))
-        return any(map(self._is_of_many, first & second)) and self._is_kept(difference)
+        many = frozenset(filter(self._is_of_many, first & second))
+        if not many:
+            return False
+        return self._is_kept(difference, many, _SAME) or (
+            self._leads_back(difference, many) and self._is_kept(difference, many, _SAME | I.BinaryOp)
+        )
 
     def _users(self, values: Iterable[Value], through: type | UnionType) -> Iterable[tuple[I.Instruction, int]]:
         """What uses some integers, or what some instructions make of them."""
@@ -57,8 +65,12 @@ class Distances:
                 else:
                     yield user, index
 
-    def _is_kept(self, difference: I.BinaryOp) -> bool:
-        users = self._users([difference], _SAME)
+    def _is_kept(
+        self, difference: I.BinaryOp, many: AbstractSet[MemoryObject], through: type[I.Instruction] | UnionType
+    ) -> bool:
+        """Whether this, or what some instructions make of it, is found in memory and added to an address: as bytes, or
+        to that of one of `many` where it is counted in anything else."""
+        users = self._users([difference], through)
         places = [user.operands[1] for user, index in users if isinstance(user, I.Store) and index == 0]
         if not places:
             return False
@@ -66,9 +78,34 @@ class Distances:
         loads = (i for i in self.points_to.instructions() if isinstance(i, I.Load) and T.is_int(i.type))
         found = [i for i in loads if self.points_to.may_meet(held, self.points_to.of(i.operands[0]))]
         return any(
-            isinstance(user, I.GetElementPtr) and index > 0 and user.source_type == T.I8
-            for user, index in self._users(found, _SAME)
+            isinstance(user, I.GetElementPtr)
+            and index > 0
+            and (user.source_type == T.I8 if through is _SAME else self._is_in(user, many))
+            for user, index in self._users(found, through)
         )
+
+    def _is_in(self, pointer: Value, objects: AbstractSet[MemoryObject]) -> bool:
+        return not objects.isdisjoint(self.points_to.of(pointer))
+
+    def _leads_back(self, difference: I.BinaryOp, many: AbstractSet[MemoryObject]) -> bool:
+        """Whether one place is in what a call has just allocated, and the other may be in what was there before."""
+        first, second = map(_starts, difference.operands)
+        sites = {item.site for item in many}
+        for new, other in ((first, second), (second, first)):
+            if len(new) == 1 and isinstance(site := next(iter(new)), I.CallBase) and site in sites:
+                return any(start is not site and not self._follows(start, site) for start in other)
+        return False
+
+    def _follows(self, start: Value, site: I.CallBase) -> bool:
+        """Whether a phi, whose own starts are looked at as well, is reached through a call alone."""
+        if not isinstance(start, I.Phi):
+            return False
+        for function in self.points_to.functions:
+            around = {i: block for block in function.blocks for i in block.instructions}
+            if site in around and start in around:
+                call, phi = around[site], around[start]
+                return call is not phi and Dominators(Cfg(function)).dominates(call, phi)
+        return False
 
     def _is_of_many(self, item: MemoryObject) -> bool:
         """Whether there may be several of an object at once: what is allocated in a loop, or in a function that others
@@ -91,3 +128,18 @@ def _hands_over(use: tuple[I.Instruction, int]) -> bool:
     if isinstance(user, I.Store):
         return index == 0
     return isinstance(user, I.Return | I.CallBase | I.GetElementPtr | I.Cast)
+
+
+def _starts(value: Value) -> frozenset[Value]:
+    """What a pointer, or the integer made of it, is computed from: constants aside, and the phis on the way with it."""
+    found: set[Value] = set()
+    passed = Reached([value])
+    for made in passed:
+        if isinstance(made, I.GetElementPtr | I.Cast | I.Freeze):
+            passed.add(made.operands[:1])
+        elif isinstance(made, I.Select):
+            passed.add(made.operands[1:])
+        elif not isinstance(made, Constant):
+            found.add(made)
+            passed.add(made.operands if isinstance(made, I.Phi) else ())
+    return frozenset(found)
