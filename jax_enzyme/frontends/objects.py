@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import BITCODE_MAGIC, Source
-from jax_enzyme.ir.linking import embedded_bitcode
+from jax_enzyme.ir.foreign import embedded_bitcode
 
 OBJECTS = frozenset((".o", ".obj", ".lo"))
 ARCHIVES = frozenset((".a", ".lib", ".rlib"))

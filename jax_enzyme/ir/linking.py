@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
@@ -18,7 +18,6 @@ _OWN = frozenset("private internal available_externally linkonce linkonce_odr ap
 _OF_LLVM = "llvm."
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
 _STRONG = (llvm.Linkage.external,)
-_BITCODE_SECTIONS = (b".llvmbc", b".llvm.lto", b"__bitcode")
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
 _KEPT = {
     llvm.Linkage.internal: llvm.Linkage.external,
@@ -188,13 +187,3 @@ def _drop_dead(module: llvm.ModuleRef) -> None:
     llvm.initialize_all_targets()
     machine = llvm.Target.from_triple(module.triple or llvm.get_default_triple()).create_target_machine()
     run_on_module(passes, module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-
-
-def embedded_bitcode(contents: bytes) -> bytes | None:
-    """The bitcode in an object file that was compiled with -fembed-bitcode or -ffat-lto-objects, None where there is
-    none. RuntimeError where this is no object file."""
-    read = llvm.ObjectFileRef.from_data(contents)
-    if not read:
-        raise RuntimeError("LLVM does not know its format")  # asked for sections, it would end the process
-    found: Iterable[bytes] = (section.data() for section in read.sections() if section.name() in _BITCODE_SECTIONS)
-    return next((data for data in found if data.startswith(b"BC")), None)

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.foreign import text_of_bitcode
 from jax_enzyme.ir.keywords import LINKAGE, UNNAMED
 from jax_enzyme.ir.lexer import ReadError, normal
 from jax_enzyme.ir.metadata import MDNode, MDValue
@@ -62,12 +63,10 @@ def upgraded(source: str | bytes) -> str:
     """The same as text of this version."""
     if isinstance(source, str) and '"Debug Info Version"' in source:
         _check_without_debug_info(source)
-    context = llvm.create_context()
     try:
         if isinstance(source, bytes):
-            parsed = llvm.parse_bitcode(source, context)
-        else:
-            parsed = llvm.parse_assembly(source, context)
+            return text_of_bitcode(source)
+        parsed = llvm.parse_assembly(source, llvm.create_context())
         parsed.verify()
     except RuntimeError as error:
         raise ReadError(f"LLVM cannot read this: {error}") from error

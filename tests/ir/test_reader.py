@@ -6,6 +6,7 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -196,10 +197,17 @@ def test_broken_module_with_debug_information_raises() -> None:
 
 
 def test_bitcode() -> None:
-    import llvmlite.binding as llvm
-
     native = llvm.parse_assembly("define i32 @f(i32 %x) {\n  ret i32 %x\n}", llvm.create_context())
     assert list(read(native.as_bitcode()).functions) == ["f"]
+
+
+@pytest.mark.parametrize("bit", [2133, 5194, 11528])
+def test_damaged_bitcode_ends_no_process(bit: int) -> None:
+    text = "define double @k(double %x) {\n  %y = fmul double %x, %x\n  ret double %y\n}\n"
+    damaged = bytearray(llvm.parse_assembly(text).as_bitcode())
+    damaged[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(ReadError):
+        read(bytes(damaged))
 
 
 def _through_text(constant: V.Constant) -> V.Constant:
