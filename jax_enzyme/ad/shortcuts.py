@@ -21,6 +21,7 @@ from threading import Lock
 from jax_enzyme.ad.quotients import keep_zeros
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.bit_questions import numbers_asked
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
@@ -134,7 +135,12 @@ class _Comparisons:
         if any(_is_active(i, activity) for i in guarded):
             return None
         chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
-        integers = [i for i in chosen if T.is_int(i.type)]
+        integers = list[I.Instruction](i for i in chosen if T.is_int(i.type))
+        read = shortcuts.read([i for i in chosen if T.is_pointer(i.type)])
+        copies = (i for i in read if isinstance(i, I.CallBase) and call_effect(i) is Effect.MEMORY_COPY)
+        if any(self._may_be_read(copy.operands[0]) for copy in copies):
+            return None
+        integers += (i for i in read if T.is_int(i.type))
         others = [*decided.others, *shortcuts.places(integers)]
         stores = [i for i in (*guarded, *others) if isinstance(i, I.Store)]
         if any(self._decides(i) for i in stores if not T.is_float(i.operands[0].type)):
@@ -148,8 +154,10 @@ class _Comparisons:
 
     def _decides(self, store: I.Store) -> bool:
         """Whether what a store writes may be asked again, by more than what counts it there."""
-        written = self._points_to.of(store.operands[1])
-        return self._points_to.may_meet(written, self._deciding)
+        return self._may_be_read(store.operands[1])
+
+    def _may_be_read(self, pointer: Value) -> bool:
+        return self._points_to.may_meet(self._points_to.of(pointer), self._deciding)
 
     @cached_property
     def _deciding(self) -> frozenset[MemoryObject]:
@@ -161,6 +169,9 @@ class _Comparisons:
             for access in accesses(self._points_to, function, layout):
                 if access.reads and not access.objects <= found and not self._counts(access, used):
                     found |= access.objects
+            calls = (i for i in function.instructions() if isinstance(i, I.CallBase))
+            for call in (c for c in calls if call_effect(c) is Effect.PURE_INT):
+                found.update(o for v in call.operands if T.is_pointer(v.type) for o in self._points_to.of(v))
         return frozenset(found)
 
     def _counts(self, access: Access, used: Uses) -> bool:
@@ -236,7 +247,8 @@ def _varies(comparison: I.Instruction, activity: Activity, points_to: PointsTo) 
     places = compared_places(comparison.operands[0])
     if places is not None:
         return any(not activity.varied_objects.isdisjoint(points_to.of(place)) for place in places)
-    return not activity.varied.isdisjoint(comparison.operands)
+    numbers = numbers_asked(comparison) if isinstance(comparison, I.Compare) else ()
+    return not activity.varied.isdisjoint((*comparison.operands, *numbers))
 
 
 def activity_of(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:

@@ -2,6 +2,7 @@
 
 fcmp oeq double %x, 0.0          fcmp une double %x, %y          icmp eq i64 %bits, 0
 call i1 @llvm.is.fpclass.f64(double %x, i32 96)                  icmp eq i32 %memcmp, 0
+icmp ult i64 of bits, as in Rust's `is_normal` (`bit_questions`)
 fcmp ole double %x, 1e-300       with an %x that is never negative: its bound stands for 0
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
+from jax_enzyme.analysis.bit_questions import answer_at_equality
 from jax_enzyme.analysis.signs import is_clamped, is_never_negative, is_next_to_zero
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
@@ -115,29 +117,14 @@ _MANY = 2000
 
 
 def _compares_bits(comparison: I.Instruction) -> bool:
-    """Whether the bits of a number are compared with those of a finite constant or of another one, or the bytes of two
+    """Whether bits of numbers are compared so that the numbers are compared for equality by that, or the bytes of two
     places in memory with each other: `memcmp(x, zeros, size) == 0`."""
+    if answer_at_equality(comparison) is not None:
+        return True
     if not isinstance(comparison, I.Compare) or comparison.predicate not in ("eq", "ne"):
         return False
     value, other = comparison.operands
-    bits = int_value(other)
-    if bits is None:
-        return _is_bits(value) and _is_bits(other)
-    if isinstance(value, I.CallBase):
-        return bits == 0 and compared_places(value) is not None
-    if not _is_bits(value):
-        return False
-    exponent = _INFINITE[str(value.operands[0].type)]
-    return bits & exponent != exponent
-
-
-def _is_bits(value: Value) -> TypeGuard[I.Cast]:
-    """Whether an integer is the bits of a number."""
-    return isinstance(value, I.Cast) and value.opcode == "bitcast" and str(value.operands[0].type) in _INFINITE
-
-
-_INFINITE = {"double": 0x7FF << 52, "float": 0xFF << 23}
-"""The bits that an infinity has, and a NaN."""
+    return int_value(other) == 0 and compared_places(value) is not None
 
 
 def compared_places(call: Value) -> tuple[Value, Value] | None:
@@ -214,6 +201,8 @@ def _bounds_zero(comparison: I.Compare) -> bool | None:
 
 
 def holds_at_equality(comparison: I.Instruction) -> bool:
-    if isinstance(comparison, I.Compare):
-        return comparison.predicate in ("oeq", "ueq", "eq") or _bounds_zero(comparison) is True
-    return _zero_class(comparison) is True
+    if not isinstance(comparison, I.Compare):
+        return _zero_class(comparison) is True
+    if comparison.opcode == "icmp" and answer_at_equality(comparison) is not None:
+        return answer_at_equality(comparison) is True
+    return comparison.predicate in ("oeq", "ueq", "eq") or _bounds_zero(comparison) is True

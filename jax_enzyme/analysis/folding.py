@@ -30,6 +30,7 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
 _EXTREMA = ("llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.")
+_THREE_WAY = ("llvm.scmp.", "llvm.ucmp.")
 
 
 def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
@@ -60,6 +61,10 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
             x, y = numbers
             first = compared(f"{name[5]}{'le' if name[6:9] == 'min' else 'ge'}", x, y, bits)
             return y + first * (x - y)
+        case I.Call(callee=Function(name=name)) if name.startswith(_THREE_WAY):
+            x, y = numbers
+            greater, less = (compared(f"{name[5]}{way}", x, y, widths[0]) for way in ("gt", "lt"))
+            return greater * 1 - less * 1
         case _:
             return None
 

@@ -117,6 +117,18 @@ def _computed(value: I.Instruction, depth: int) -> Table | None:
     return Table(first.x, first.y, (less, equal, greater, unordered), places)
 
 
+def _sign_asked(condition: Value, table: Table) -> bool | None:
+    """Whether a condition asks for the sign of the number that a table compares with 0, and what it is where that is
+    set; None where it asks something else. Either may be set of a zero."""
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp" or float_value(table.y) != 0:
+        return None
+    bits, bound = condition.operands
+    if not isinstance(bits, I.Cast) or bits.opcode != "bitcast" or bits.operands[0] is not table.x:
+        return None
+    asked = (condition.predicate, int_value(bound))
+    return True if asked == ("slt", 0) else False if asked == ("sgt", -1) else None
+
+
 class Relations:
     """Which relations of two numbers are possible where a function uses a condition."""
 
@@ -131,6 +143,10 @@ class Relations:
         found = ALL
         for condition, truth in self._conditions(user, index):
             for part, holds in known_with(condition, truth):
+                negative = _sign_asked(part, table)
+                if negative is not None:
+                    found &= {LESS if negative == holds else GREATER, EQUAL, UNORDERED}
+                    continue
                 known = relation_table(part)
                 if known is None:
                     continue

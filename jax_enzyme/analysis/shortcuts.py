@@ -151,6 +151,11 @@ class Shortcuts:
         further = self._reached([*pointers], lambda i: isinstance(i, I.GetElementPtr))
         return [*pointers, *(i for i in further if isinstance(i, I.Store) and i.operands[0] not in pointers)]
 
+    def read(self, pointers: Sequence[I.Instruction]) -> list[I.Instruction]:
+        """What loads integers where pointers lead, or is called with them (`strcmp`, copies)."""
+        found = self._reached([*pointers], lambda i: isinstance(i, I.GetElementPtr | I.Phi | I.Select))
+        return [i for i in found if isinstance(i, I.Load | I.CallBase)]
+
     def scaled(self, factor: I.Instruction) -> Iterator[I.Instruction]:
         """What a number, or what it is read from, is a factor or an argument of."""
         chained = I.UnaryOp | I.Cast | I.Select | I.GetElementPtr | I.Load | I.Freeze

@@ -21,9 +21,11 @@ from jax_enzyme.rules.names import canonical
 _MOST_VALUES = 100
 """How many instructions are looked at. Where there are more, a number may be negative."""
 _NEVER = NEVER_NEGATIVE | {"cabs"}
+_POSITIVE = frozenset("exp exp2 exp10 cosh".split())
+"""A factor that changes no sign."""
 _OF_ALL = frozenset("fmax fmin maximum minimum".split())
 """Not negative where no argument is."""
-_KNOWN = _NEVER | _OF_ALL | {"fma"}
+_KNOWN = _NEVER | _POSITIVE | _OF_ALL | {"fma", "floor"}
 _NEXT_TO_ZERO = {"double": 1.4e-154, "float": 1e-19}
 """Bounds below have no square, or none with all its digits: they stand for 0."""
 
@@ -60,9 +62,11 @@ def _parts(value: Value) -> list[Value] | None:
             return [] if _is_absolute(value) else value.operands[1:]
         case I.Cast(opcode="fpext" | "fptrunc"):
             return value.operands[:1]
-        case I.BinaryOp(opcode="fadd" | "fdiv"):
+        case I.BinaryOp(opcode="fadd"):
             return value.operands
-        case I.BinaryOp(opcode="fmul"):
+        case I.BinaryOp(opcode="fsub"):
+            return [] if _is_fraction(value) else None
+        case I.BinaryOp(opcode="fmul" | "fdiv"):
             return _unpaired(value)
         case I.CallBase():
             return _parts_of_call(value)
@@ -70,21 +74,31 @@ def _parts(value: Value) -> list[Value] | None:
             return None
 
 
+def _is_fraction(difference: I.BinaryOp) -> bool:
+    """`x - floor(x)`, of which an integer may be made in between."""
+    number, whole = difference.operands
+    while isinstance(whole, I.Cast) and whole.opcode in ("sitofp", "fptosi"):
+        whole = whole.operands[0]
+    return isinstance(whole, I.CallBase) and _called(whole) == "floor" and whole.arguments[0] is number
+
+
 def _unpaired(product: I.BinaryOp) -> list[Value]:
-    """The factors of a product of products that are there an odd number of times."""
+    """The factors of a product of products, and of quotients, that are there an odd number of times. Positive ones are
+    left out, unless there are no others."""
     factors: Counter[Value] = Counter()
     parts: list[Value] = [product]
     for part in parts:
-        if isinstance(part, I.BinaryOp) and part.opcode == "fmul" and len(parts) < _MOST_VALUES:
+        if isinstance(part, I.BinaryOp) and part.opcode in ("fmul", "fdiv") and len(parts) < _MOST_VALUES:
             parts += part.operands
         else:
             factors[part] += 1
-    return [factor for factor, times in factors.items() if times % 2]
+    others = [f for f in factors if not (isinstance(f, I.CallBase) and _called(f) in _POSITIVE)]
+    return [factor for factor in others or factors if factors[factor] % 2]
 
 
 def _parts_of_call(call: I.CallBase) -> list[Value] | None:
     name = _called(call) if isinstance(call.type, T.FloatType) else None
-    if name is None:
+    if name is None or name in _POSITIVE or name == "floor":
         return None
     if name in _NEVER:
         return []

@@ -67,9 +67,7 @@ def name_equalities(module: Module, root: Function) -> Module:
 
 
 def _questions(function: Function) -> Iterator[_Question]:
-    asked = Counter(
-        v for i in function.instructions() if isinstance(i, I.Compare) and i.opcode == "fcmp" for v in i.operands
-    )
+    asked = Counter(v for i in function.instructions() if _asks(i) for v in i.operands)
     relations: Relations | None = None
     for user in function.instructions():
         if not isinstance(user, _DECIDES):
@@ -84,6 +82,11 @@ def _questions(function: Function) -> Iterator[_Question]:
             predicate = _equality(table, relations.at(user, index, table))
             if predicate is not None:
                 yield _Question(user, index, table, predicate)
+
+
+def _asks(instruction: I.Instruction) -> bool:
+    """Whether an instruction compares numbers, or takes their bits, as `signbit` does."""
+    return instruction.opcode in ("fcmp", "bitcast")
 
 
 def _equality(table: Table, possible: frozenset[int]) -> str | None:

@@ -416,3 +416,76 @@ double squares(double x, double z) {
   double square = (x * z) * (z * x);
   return square > 0 ? z + x : z;
 }
+
+static int64_t bits_of(double x) {
+  int64_t u;
+  memcpy(&u, &x, 8);
+  return u;
+}
+
+// all numbers in one order, as IEEE 754 has it and Rust's total_cmp
+static int64_t rank_of(double x) {
+  int64_t u = bits_of(x);
+  return u ^ (int64_t)((uint64_t)(u >> 63) >> 1);
+}
+
+double total(double x, double z) {
+  int64_t u = rank_of(x);
+  switch ((u > 0) - (u < 0)) {
+    case -1: return z * expm1(x);
+    case 0: return 0;
+    default: return z * x;
+  }
+}
+
+double total_of_two(double x, double z) { return rank_of(x) == rank_of(z) ? 1 : 1 + sin(x - z) * z; }
+
+double total_to_one(double x, double z) { return rank_of(x) == rank_of(1) ? 1 : 1 + sin(x - 1) * z; }
+
+// as Rust has it
+double normal(double x, double z) {
+  uint64_t exponent = bits_of(x) & 0x7ff0000000000000;
+  return exponent - 1 < 0x7fefffffffffffff ? 1 + sin(x) * z : 1;
+}
+
+double halves(double x, double z) {
+  int64_t u = bits_of(x);
+  uint32_t high = u >> 32, low = (uint32_t)u;
+  return ((high & 0x7fffffff) | low) == 0 ? 1 : 1 + sin(x) * z;
+}
+
+double weighted(double x, double z) { return exp(z) * x * x / exp(x) > 0 ? 1 + sin(x) * z : 1; }
+
+double fraction(double x, double z) {
+  int k = (int)floor(x);
+  double t = x - k;
+  return t > 0 ? z * k + sin(t) * z : z * k;
+}
+
+double chosen_text(double x, double z) {
+  const char *mode = x == 0 ? "none" : "some";
+  return strcmp(mode, "none") == 0 ? 0 : sin(x) * z;
+}
+
+double copied_text(double x, double z) {
+  char mode[8];
+  strcpy(mode, x == 0 ? "none" : "some");
+  return strcmp(mode, "none") == 0 ? 0 : sin(x) * z;
+}
+
+double by_sign(double x, double z) {
+  if (signbit(x)) return z + x * z;
+  if (x > 0) return z + sin(x) * z;
+  return z;
+}
+
+// which of two is larger, and which of many integers is next: steps
+double larger_bits(double x, double z) {
+  double y = bits_of(x) > bits_of(z) ? x * x : z * z;
+  if ((bits_of(x) >> 52) == 0x3ff) y += x;
+  switch (lround(x)) {
+    case 0: return y;
+    case 2: return y + z;
+  }
+  return nearbyint(z) == 2 ? y * x : floor(x) > 1 ? y - z : y;
+}

@@ -56,6 +56,7 @@ PROVED: dict[str, Row] = {
     "three_ways": ("n: i32, x: f64[n], w: f64[n] -> f64", (SPARSE, POINT)),
     "signs": ("x: f64, y: f64, z: f64 -> f64", (0.4, 0.4, 0.6)),
     "bounded": ("n: i32, x: f64[n], z: f64 -> f64", (np.zeros(4), 0.6)),
+    "by_sign": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
 }
 UNPROVED: dict[str, Row] = {
     "unit": ("n: i32, x: f64[n] -> f64", (POINT,)),
@@ -79,6 +80,15 @@ UNPROVED: dict[str, Row] = {
     "distinct": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "same_bytes": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "flagged": ("n: i32, x: f64[n] -> f64", (np.tile(SPARSE, 12),)),
+    "total": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "total_of_two": ("x: f64, z: f64 -> f64", (0.6, 0.6)),
+    "total_to_one": ("x: f64, z: f64 -> f64", (1.0, 0.6)),
+    "normal": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "halves": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "weighted": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "fraction": ("x: f64, z: f64 -> f64", (1.0, 0.6)),
+    "chosen_text": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "copied_text": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
@@ -88,6 +98,7 @@ SILENT: dict[str, Row] = {
     "counted": ("n: i32, x: f64[n], out zeros: i32[] -> f64", (SPARSE,)),
     "steps": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "converging": ("x: f64 -> f64", (2.0,)),
+    "larger_bits": ("x: f64, z: f64 -> f64", (2.0, 2.0)),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 
