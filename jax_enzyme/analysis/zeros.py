@@ -22,7 +22,7 @@ from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_eff
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Constant, ConstantNull, Poison, Undef, Value, is_zero
+from jax_enzyme.ir.values import Constant, ConstantNull, ConstantString, Poison, Undef, Value, is_zero
 from jax_enzyme.rules.effects import Effect
 
 _WRITES_NOTHING = frozenset(
@@ -117,11 +117,19 @@ class Zeros:
         """Whether a constant has no bit set at a place of the object that starts with it."""
         if value is None or _is_nothing(value):
             return value is not None
-        return all(
-            _is_nothing(leaf)
-            or not overlap(Congruence(at, 0), self._layout.store_size(leaf.type), place.at, place.size)
-            for at, leaf in leaves(self._layout, value)
+        return not any(
+            overlap(Congruence(at, 0), size, place.at, place.size)
+            for start, leaf in leaves(self._layout, value)
+            for at, size in self._filled(start, leaf)
         )
+
+    def _filled(self, at: int, leaf: Constant) -> Iterator[tuple[int, int]]:
+        """Where bits of a constant are set, in bytes: of a text, as which Rust writes what is in front of the functions
+        in a table, byte by byte."""
+        if isinstance(leaf, ConstantString):
+            yield from ((at + offset, 1) for offset, byte in enumerate(leaf.data) if byte)
+        elif not _is_nothing(leaf):
+            yield at, self._layout.store_size(leaf.type)
 
     @cached_property
     def _writes(self) -> dict[MemoryObject, list[tuple[I.Instruction, int | None, Congruence]]]:

@@ -133,6 +133,22 @@ pub unsafe extern "C" fn trait_objects(x: *const f64, n: usize, y: *mut f64) {
     }
 }
 
+// tables of functions in memory that grows: what drops is called by them too, where there is something to drop
+#[no_mangle]
+pub unsafe extern "C" fn pushed_trait_objects(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut v: Vec<Box<dyn Op>> = Vec::new();
+    for i in 0..n {
+        if i % 2 == 0 {
+            v.push(Box::new(A(x[i])));
+        } else {
+            v.push(Box::new(B { k: x[i] }));
+        }
+        y[i] = v.iter().map(|o| o.ap(x[i])).sum::<f64>();
+    }
+}
+
 #[no_mangle]
 pub unsafe extern "C" fn sorted(x: *const f64, n: usize, y: *mut f64) {
     let x = std::slice::from_raw_parts(x, n);
