@@ -88,6 +88,12 @@ class Bytes:
             return False
         return gcd(self.at.modulus, other.at.modulus) % max(self.size, other.size) != 0
 
+    def is_last_byte(self, other: Bytes) -> bool:
+        """Whether this is one byte, which has but the last digits of a double, as what stands for a missing one
+        (`std::optional`): a number that is read beside it is the one that was there, to 44 digits."""
+        apart = self.at - other.at
+        return self.size == 1 and other.size == _DOUBLE and apart.offset % _DOUBLE == 0 == apart.modulus % _DOUBLE
+
     @property
     def _is_exact(self) -> bool:
         """At one place, or at every one from a first to a last."""

@@ -43,9 +43,25 @@ extern "C" void k(int n, const double *x, double *y) {
     }
     for (int i = 0; i < n; i++) y[i] = root->sum() * x[i];
 }"""
+MISSING = """
+#include <optional>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+    std::vector<std::optional<double>> v(n);
+    for (int i = 0; i < n; i++) {
+        if (i % 2) v[i] = x[i] * x[i];
+        if (i % 4 == 3) v[i].reset();
+        ((unsigned char *)&y[i])[0] = 7;
+        y[i] = 0;
+        for (auto &o : v) y[i] = y[i] * 0.9 + o.value_or(0.5) * x[i];
+        ((unsigned char *)&y[i])[0] = (unsigned char)i;
+    }
+}"""
 
 
-@pytest.mark.parametrize("source", [NAMED, SHARED], ids=["numbers by name", "shared and weak pointers"])
+@pytest.mark.parametrize(
+    "source", [NAMED, SHARED, MISSING], ids=["numbers by name", "shared and weak pointers", "missing"]
+)
 def test_three_way(source: str) -> None:
     x = np.array([0.83, 1.41, 0.62, 1.07, 0.39])
     kernel = native(source, "k", "n: i32, x: f64[n], out y: f64[n]", {"n": x.size}, lang="c++")

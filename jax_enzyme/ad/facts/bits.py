@@ -254,7 +254,7 @@ class BitChecks:
             for other in self._others(item, access):
                 if part.typed and other.typed:
                     continue
-                if not of_numbers and part.is_adrift(other):
+                if not of_numbers and (part.is_adrift(other) or part.is_last_byte(other)):
                     continue
                 if not part.certainly_meets(other) and not self._is_number_alone(value, item, part, other):
                     continue
