@@ -11,7 +11,7 @@ enough to warn, and `shortcuts` proves nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
 import numpy as np
@@ -27,7 +27,7 @@ _MOST_PARTS = 40
 """Of how many instructions an integer may be made. What is made of more is taken for an ordinary question."""
 _KINDS = {"double": (np.float64, np.int64), "float": (np.float32, np.int32)}
 _NEAR_ZERO = {"double": (3e-308, 1e-250, 2e-154), "float": (2e-38, 1e-30, 2e-19)}
-"""Subnormal numbers, and what has no square, stand for 0 (`signs`)."""
+"""Normal numbers that have no square, or none with all its digits."""
 _DIFFERENT = (-3.5, -2.0, -1.0, 1e-30, 0.75, 1.0, 1.0000002, 1.5, 2.0, 1e30)
 
 
@@ -47,7 +47,7 @@ def answer_at_equality(question: I.Instruction) -> bool | None:
         return None
     kind = str(numbers[0].type)
     if len(numbers) == 1:
-        tried = (_Answers(question, numbers, [near]) for near in _neighbourhoods(kind, parts))
+        tried = (_Answers(question, numbers, [near], count) for near, count in _neighbourhoods(kind, parts))
         return next((a.first for a in tried if a.first is not None), None)
     if len(numbers) > 2 or any(isinstance(part, I.Call) for part in parts):
         return None
@@ -113,23 +113,26 @@ def _parts(question: I.Compare) -> list[Value] | None:
 _COMPUTED = (I.BinaryOp, I.Select, I.Cast, I.Compare, I.Freeze, I.Call)
 
 
-def _neighbourhoods(kind: str, parts: Sequence[Value]) -> Iterable[Numbers]:
-    """The bits of values that a number may be compared with, each before those of its neighbours: of 0, and of what the
-    constants are that the question is made of, also as `total_cmp` has them."""
+def _neighbourhoods(kind: str, parts: Sequence[Value]) -> Iterator[tuple[Numbers, int]]:
+    """The bits of values that a number may be compared with, how many they are, and those of their neighbours: of 0, of
+    all that is not normal, and of what the constants are that the question is made of, also as `total_cmp` has them.
+    Whether a number is 0 or subnormal is asked by functions that scale it then, which is no comparison."""
     float_kind, int_kind = _KINDS[kind]
     near = np.array([sign * small for small in _NEAR_ZERO[kind] for sign in (1, -1)], float_kind)
+    least = np.finfo(float_kind).smallest_subnormal * np.array([1, -1, 64, -64], float_kind)
     for zero in (0.0, -0.0):
-        yield _bits(np.append(np.array([zero], float_kind), near))
-    width = np.iinfo(int_kind)
-    for constant in dict.fromkeys(
-        int_value(p) for p in parts if isinstance(p.type, T.IntType) and p.type.bits == width.bits
-    ):
-        for bits in () if constant is None else (constant, constant ^ int(width.max)):
+        value = np.array([zero], float_kind)
+        yield _bits(np.concatenate((value, least, near))), 1
+        others = np.append(least, np.array([np.inf, np.nan], float_kind))
+        yield _bits(np.concatenate((value, others, near))), 1 + len(others)
+    limits = np.iinfo(int_kind)
+    widths = (p for p in parts if isinstance(p.type, T.IntType) and p.type.bits == limits.bits)
+    for constant in dict.fromkeys(map(int_value, widths)):
+        for bits in () if constant is None else (constant, constant ^ int(limits.max)):
             value = np.array([bits], int_kind).view(float_kind)
-            if np.isfinite(value[0]) and near[0] < abs(value[0]) < 1e30:
+            if near[0] < abs(value[0]) < 1e30:
                 steps = np.exp2(-np.arange(1, np.finfo(float_kind).nmant + 1, 3)).astype(float_kind)
-                both = (value * (1 - step) for step in (steps, -steps))
-                yield _bits(np.concatenate((value, *both)))
+                yield _bits(np.concatenate((value, *(value * (1 - step) for step in (steps, -steps))))), 1
 
 
 def _bits(numbers: np.ndarray) -> Numbers:
