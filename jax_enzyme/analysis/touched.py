@@ -9,7 +9,7 @@ array of pointers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.accesses import direct
@@ -47,7 +47,8 @@ class Size:
 
 @dataclass
 class Touched:
-    """What happens to one root. `size` is None where a place is not known; `is_exact`: every place is."""
+    """What happens to one root: it is neither read nor written where nothing but the pointer to it is read. `is_exact`:
+    every place that is touched is in `sizes`."""
 
     reads: bool = False
     writes: bool = False
@@ -85,6 +86,10 @@ class _Touching:
                     self._visit(instruction, block)
         for root, places in self.places.items():
             self.found[root].written_first = self._written_first(places)
+        for block in self.function.blocks:
+            for load in block.instructions:
+                for root in self._followed(load) if isinstance(load, I.Load) and load.type == T.PTR else ():
+                    self.found.setdefault(root, Touched(is_exact=False))
         return self.found
 
     def _visit(self, instruction: I.Load | I.Store | I.CallBase, block: BasicBlock) -> None:
@@ -146,6 +151,25 @@ class _Touching:
             return None
         root, offset = split
         return Root(root.index, (*root.path, ROWS if offset.value is None else offset.value))
+
+    def _followed(self, load: I.Load) -> Iterator[Root]:
+        """What a pointer may lead to that is read, also from one of several nodes (`p = p->next`)."""
+        address = self.facts.form(load.operands[0]).polynomial
+        for atom in address.atoms:
+            if isinstance(atom, Leaf) and atom.value.type == T.PTR and address.terms.get(((atom, 1),)) == 1:
+                offset = (address + -Polynomial.atom(atom)).value
+                for root in self._origins(atom.value, set()):
+                    yield Root(root.index, (*root.path, ROWS if offset is None else offset))
+
+    def _origins(self, pointer: Value, seen: set[Value]) -> Iterator[Root]:
+        root = self._root(pointer)
+        if root is not None:
+            yield root
+        elif isinstance(pointer, I.Phi | I.Select) and pointer not in seen:
+            seen.add(pointer)
+            for incoming in pointer.operands:
+                if incoming.type == T.PTR:
+                    yield from self._origins(incoming, seen)
 
     def integer(self, value: Value) -> Root | None:
         """Which integer of the function a value is."""

@@ -89,6 +89,8 @@ class _Suggestion:
     shapes: list[str] = field(default_factory=list[str])
     directions: list[str] = field(default_factory=list[str])
     open: list[str] = field(default_factory=list[str])
+    enclosing: list[MDNode] = field(default_factory=list[MDNode])
+    chains: list[str] = field(default_factory=list[str])
 
     def text(self) -> str:
         parameters = [self._name(i) for i in range(len(self.known.nodes))]
@@ -108,10 +110,16 @@ class _Suggestion:
             raise SignatureError(
                 f"not all of the parameters of `{self.known.name}` are known",
                 f"{self.known.place}: {self.known}",
-                f"write the signature, with something for each `{UNKNOWN}`: {text}",
+                f"write the signature, with something for each `{UNKNOWN}`: {text}{self._remedy()}",
             )
         guesses = [f"{what} of {', '.join(n)}" for what, n in _notes(self) if n]
-        return text + (f"  # guessed: {'; '.join(guesses)}" if guesses else "")
+        return text + (f"  # guessed: {'; '.join(guesses)}" if guesses else "") + self._remedy()
+
+    def _remedy(self) -> str:
+        if not self.chains:
+            return ""
+        chains = ", ".join(self.chains)
+        return f"  # no signature has the chain at {chains}: write a function beside it that builds it from arrays"
 
     def _check(self, parameters: Sequence[str]) -> None:
         if self.given is None:
@@ -209,12 +217,19 @@ class _Suggestion:
             return None
 
     def _structure(self, record: MDNode, name: str, root: Root) -> str:
+        self.enclosing.append(record)
         listed = [
             self._member(replace(member, name=own), Root(root.index, (*root.path, member.offset)), f"{name}.{own}")
             for member in members_of(self.module, record)
             for own in [_allowed(member.name)]
         ]
+        self.enclosing.pop()
         return "{" + (", ".join(listed) or UNKNOWN) + "}"
+
+    def _is_followed(self, root: Root) -> bool:
+        """Whether a pointer to a node may be followed to nobody knows how many."""
+        known = self.found.get(root) or self.found.get(Root(root.index, root.path[:-1]))
+        return known is not None and not known.is_exact
 
     def _member(self, member: Member, root: Root, full: str) -> str:
         further = self._pointee(member.type)
@@ -226,6 +241,9 @@ class _Suggestion:
         if further is None:
             return f"{member.name}: {self._in_place(member, root, full)}"
         plain, record = plain_type(self.module, further[0]), record_type(self.module, further[0])
+        if record is not None and record in self.enclosing and self._is_followed(root):
+            self.chains.append(full)
+            return f"{member.name}: {UNKNOWN}"
         if root not in self.found and not self._mentioned(full):
             return f"{member.name}: null"
         if plain is not None and plain.kind == "DISubroutineType":

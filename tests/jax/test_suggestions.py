@@ -48,6 +48,25 @@ def test_types_shapes_and_directions(source: str, symbol: str, signature: str) -
     je.kernel(source, symbol, je.suggest_signature(source, symbol, lang="c"), lang="c")
 
 
+@pytest.mark.parametrize(
+    ("body", "signature"),
+    [
+        ("for (; p; p = p->next) s += p->v;", "p: {v: f64, next: ?}*"),
+        ("while (p->next) { p = p->next; s += p->v; }", "p: {v: f64, next: ?}*"),
+        ("s = p->v + (p->next ? f(p->next) * f(p->next) : 0);", "p: {v: f64, next: ?}*"),
+        ("s = p->v + p->next->v;", "p: {v: f64, next: {v: f64, next: null}*}*"),
+        ("s = p->v;", "p: {v: f64, next: null}*"),
+    ],
+)
+def test_chains_of_nodes_are_not_taken_for_one_node(body: str, signature: str) -> None:
+    source = "struct node { double v; struct node *next; };\n"
+    source += f"double f(struct node *p) {{ double s = 0; {body} return s; }}"
+    assert suggested(source, "f") == f"{signature} -> f64"
+    if "?" in signature:
+        with pytest.raises(je.SignatureError, match=r"chain at p\.next: write a function beside it"):
+            je.kernel(source, "f", out="", lang="c")
+
+
 def test_templates_and_static_functions() -> None:
     source = "namespace n { template <class T> T sum(const T *x, int n) {"
     source += " T s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; } }"
