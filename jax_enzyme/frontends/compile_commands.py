@@ -55,15 +55,15 @@ class Commands:
         name = os.path.realpath(source)
         if name in self.flags:
             return self.flags[name]
-        same = [known for known in self.flags if os.path.basename(known) == source.name]
-        near = same or difflib.get_close_matches(name, self.flags, 3, 0.8)
+        names = {os.path.basename(known): known for known in reversed(list(self.flags))}
+        near = [names[one] for one in difflib.get_close_matches(source.name, list(names), 3, 0.8)]
         raise CompileError(
             f"{NAME} names no such file: {source}",
             str(self.path),
             f"did you mean {', '.join(near)}?"
             if near
-            else f"it names {len(self.flags)} files: build the target of "
-            "this one, or pass it without compile_commands=, with flags=",
+            else f"it names {len(self.flags)} files: build the target of this one; or name both as sources, without "
+            f'compile_commands=: ["{self.path}", "{source.name}"]',
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends.compile_commands import Commands, read_commands
+from jax_enzyme.frontends.compile_commands import NAME, Commands, read_commands
 from jax_enzyme.frontends.definitions import bound, included, likely, mentioned, renamed
 from jax_enzyme.frontends.fortran_parts import in_parts
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
@@ -71,8 +71,9 @@ class Unit:
 
 def gather(source: object, lang: str | None, flags: Flags = (), compile_commands: object = None) -> tuple[Unit, ...]:
     """The units of a source, or of a sequence of sources: paths, folders, patterns, text, bitcode, object files, static
-    libraries. Without a source, all that `compile_commands` names. CompileError where something is none of these."""
-    commands = None
+    libraries, `compile_commands.json` for what it names. Without a source, all that `compile_commands` names.
+    CompileError where something is none of these."""
+    commands, among = None, dict[str, tuple[str, ...]]()
     if compile_commands is not None:
         if not isinstance(compile_commands, str | os.PathLike):
             raise CompileError(f"compile_commands= is a path, not {compile_commands!r}")
@@ -80,19 +81,25 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
     if source is None:
         if commands is None:
             raise CompileError("there is no source", None, "pass a path, a sequence of paths, or compile_commands=")
-        source = tuple(name for name in commands.sources() if _language(Path(name)))
-        found = [(one, False, 0) for item in source for one in _sources(item, lang, False)]
+        found = [(one, False, 0) for one in _commanded(commands, lang)]
     else:
         items = several(source)
         if not items:
             raise CompileError("the sequence of sources is empty", None, "pass at least one")
-        found = [(*pair, i) for i, item in enumerate(items) for pair in _expanded(item, lang, len(items) > 1)]
+        found: list[tuple[Source, bool, int]] = []
+        for i, item in enumerate(items):
+            if isinstance(item, str | os.PathLike) and os.path.basename(os.fsdecode(item)) == NAME:
+                database = read_commands(Path(os.fsdecode(item)))
+                found += [(one, False, i) for one in _commanded(database, lang)]
+                among = {**database.flags, **among}
+            else:
+                found += [(*pair, i) for pair in _expanded(item, lang, len(items) > 1)]
     unique: dict[object, tuple[Source, bool, int]] = {}
     for one, named, item in found:
         place = (one.path and os.path.realpath(one.path), one.name, one.contents)
         known = unique.get(place)
         unique[place] = (one, named, item) if known is None else (*known[:1], named or known[1], known[2])
-    units = [Unit(one, _flags(one, flags, commands), named, item) for one, named, item in unique.values()]
+    units = [Unit(one, _flags(one, flags, commands, among), named, item) for one, named, item in unique.values()]
     _check_flags(units, flags)
     return tuple(units if len(units) == 1 else map(_without_flags, units))
 
@@ -106,6 +113,12 @@ def several(source: object) -> list[object]:
 def _without_flags(unit: Unit) -> Unit:
     """Flags for a set of sources do not concern those that are not compiled."""
     return replace(unit, flags=()) if unit.source.lang in _COMPILED_ELSEWHERE else unit
+
+
+def _commanded(commands: Commands, lang: str | None) -> Iterator[Source]:
+    for name in commands.sources():
+        if _language(Path(name)):
+            yield from _sources(name, lang, False)
 
 
 def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tuple[Source, bool]]:
@@ -182,10 +195,13 @@ def _sources(item: str | Path, lang: str | None, among_others: bool) -> list[Sou
     return [identify(path, lang)]
 
 
-def _flags(source: Source, flags: Flags, commands: Commands | None) -> tuple[str, ...]:
-    """Those of the database, then the user's own."""
-    compiled = source.path is not None and source.lang not in _COMPILED_ELSEWHERE
-    known = commands.of(source.path) if commands is not None and compiled and source.path is not None else ()
+def _flags(
+    source: Source, flags: Flags, commands: Commands | None, among: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Those of the database (`among`: of those among the sources, which need not name all), then the user's own."""
+    known: tuple[str, ...] = ()
+    if source.path is not None and source.lang not in _COMPILED_ELSEWHERE:
+        known = among.get(os.path.realpath(source.path), ()) if commands is None else commands.of(source.path)
     if not isinstance(flags, Mapping):
         return (*known, *flags)
     own = [flag for key, given in flags.items() if _is_for(key, source) for flag in given]

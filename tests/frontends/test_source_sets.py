@@ -275,6 +275,11 @@ def test_compile_commands(write: Write, tmp_path: Path) -> None:
     for source in (None, [step, half]):
         program = source_set(source, compile_commands=tmp_path).program("step")
         assert "1.700000e+01" in program.ir
+    (mine,) = write(mine__c="double step(double); double twice(double x) { return 2 * step(x); }")
+    assert "1.700000e+01" in source_set([tmp_path / "compile_commands.json", mine]).program("twice").ir
+    with pytest.raises(CompileError, match="names no such file") as caught:
+        source_set([mine], compile_commands=tmp_path)
+    assert f'["{tmp_path / "compile_commands.json"}", "mine.c"]' in (caught.value.remedy or "")
     entries.append({"directory": str(tmp_path), "file": "made.c", "command": "cc -c made.c"})
     (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
     with pytest.raises(CompileError, match=r"names a file that is not there: .*made\.c"):
