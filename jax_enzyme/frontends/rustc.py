@@ -1,10 +1,13 @@
-"""Rust, through rustc. The kernel is a `#[no_mangle] pub extern "C" fn`."""
+"""Rust, through rustc. The kernel is a function, by its path, or a `#[no_mangle] pub extern "C" fn`."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
+import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -13,10 +16,11 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.source import Source
 
 _ARGUMENTS = (
-    "--crate-type=lib", "--crate-name=kernel", "--edition=2021", "--emit=llvm-ir={output},dep-info={dependencies}",
-    # As optimised code is written, but without LLVM's passes; one module; a panic is an abort.
+    "--crate-type=lib", "--emit=llvm-ir={output},dep-info={dependencies}",
+    # As optimised code is written, but without LLVM's passes; one module; a panic is an abort; small functions, which
+    # rustc leaves to the crates that call them, are there as well.
     "-Copt-level=3", "-Cno-prepopulate-passes", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=2",
-    "--color=never",
+    "-Clink-dead-code", "--color=never",
     "{flags}", "{source}",
 )  # fmt: skip
 
@@ -27,7 +31,24 @@ def rustc() -> toolchain.Tool:
 
 
 def compile_rust(source: Source, flags: Sequence[str]) -> str:
-    return toolchain.compile_cached(source, toolchain.Recipe(rustc(), _ARGUMENTS), flags)
+    own = [
+        f"--{key}={value}" for key, value in _crate(source).items() if not any(f.startswith(f"--{key}") for f in flags)
+    ]
+    return toolchain.compile_cached(source, toolchain.Recipe(rustc(), (*own, *_ARGUMENTS)), flags)
+
+
+def _crate(source: Source) -> dict[str, str]:
+    """The name and the edition of a crate: as its text says, as its Cargo.toml says, or as is usual."""
+    package: dict[str, object] = {}
+    if source.path is not None and source.path.name == "lib.rs":
+        near = [folder / "Cargo.toml" for folder in source.path.resolve().parents[:2]]
+        with suppress(StopIteration, OSError, ValueError):
+            text = next(file for file in near if file.is_file()).read_text()
+            package = tomllib.loads(text).get("package", {})
+    told = re.search(rb'^#!\[crate_name\s*=\s*"(\w+)"\]', source.contents, re.MULTILINE)
+    name = told[1].decode() if told else str(package.get("name", "kernel")).replace("-", "_")
+    edition = package.get("edition", "2015" if package else "2021")
+    return {"crate-name": name, "edition": edition if isinstance(edition, str) else "2021"}
 
 
 @cache

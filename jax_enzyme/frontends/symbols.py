@@ -104,6 +104,7 @@ def hint(lang: str) -> str:
         "c": "a kernel is a function that the source defines, by the name that it has there",
         "cuda": 'a kernel is a `__global__` function; `extern "C"` gives it a plain symbol',
         "c++": "name it as the source does: `solver::step`, `solver::step<double>`, `solver::step(double const*, int)`",
-        "rust": 'a kernel is a `#[no_mangle] pub extern "C" fn`',
+        "rust": 'a kernel is a function, by its path, or a `#[no_mangle] pub extern "C" fn`; generic ones need a '
+        "function that calls them",
         "fortran": "name it as the source does: `step`, or `module::step`",
     }.get(lang, "a kernel is a function that the module defines")

@@ -74,6 +74,18 @@ def test_languages_mixed(write: Write) -> None:
     assert "@scale = internal" in program.ir
 
 
+@pytest.mark.parametrize("symbol", ["energy::potential", "spring_mass::energy::potential", "crate::energy::potential"])
+def test_small_functions_of_a_crate_by_their_paths(write: Write, tmp_path: Path, symbol: str) -> None:
+    """With the crate's name and edition as Cargo.toml has them: `async` is a name in that of 2015."""
+    need("rustc")
+    write(
+        src__lib__rs="pub mod energy;\nfn twice(x: f64) -> f64 { 2.0 * x }\n",
+        src__energy__rs="pub fn potential(x: f64) -> f64 { let async = ::twice(x); async * x }\n",
+    )
+    (tmp_path / "Cargo.toml").write_text('[package]\nname = "spring-mass"\n')
+    assert "fmul" in load(str(tmp_path), symbol).ir
+
+
 def test_flags_by_language_and_name(write: Write) -> None:
     paths = write(step__c="double half(double); double step(double x) { return half(x) + ONE; }", half__c=HALF)
     program = source_set(paths, flags={"step.c": ("-DONE=17.0",), "c": ("-DNDEBUG",)}).program("step")
