@@ -89,10 +89,14 @@ def read_commands(path: Path) -> Commands:
         name, flags = _entry(entry, file)
         known = found.setdefault(name, flags)
         if known != flags:
+            pairs = ((known, flags), (flags, known))
+            ways = [" ".join(word for word in one if word not in other) or "nothing more" for one, other in pairs]
             raise CompileError(
-                f"{name} is compiled in two ways: {' '.join(known)} and {' '.join(flags)}",
+                f"{name} is compiled in two ways: with {ways[0]}, and with {ways[1]}"
+                if ways[0] != ways[1]
+                else f"{name} is compiled in two ways, with the same flags in another order",
                 str(file),
-                "pass the sources themselves, with flags=, or the file of one target alone",
+                "pass the sources themselves, with flags=, or a file with the entries of one target alone",
             )
     return Commands(file, found)
 

@@ -302,7 +302,9 @@ def test_compile_commands(write: Write, tmp_path: Path) -> None:
     assert step in (caught.value.remedy or "")
     with pytest.raises(CompileError, match="cannot be read"):
         source_set([other], compile_commands=str(tmp_path / "nowhere"))
-    for entries, words in (([], "names no file"), ([{"directory": "."}], "has no 'file'")):
+    twice = [{"directory": ".", "file": step, "command": f"cc -DA {more} -c {step}"} for more in ("-DB", "")]
+    two_ways = "two ways: with -DB, and with nothing more"
+    for entries, words in (([], "names no file"), ([{"directory": "."}], "has no 'file'"), (twice, two_ways)):
         (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
         with pytest.raises(CompileError, match=words):
             source_set(None, compile_commands=tmp_path)
