@@ -60,7 +60,7 @@ _EXPONENTIAL = (
 )
 
 _POWERS = (
-    smooth("sqrt", "0.5 / y", domain=_POSITIVE, edges="inf at 0, as in jax.numpy.sqrt"),
+    smooth("sqrt", "0.5 * (1 / y)", domain=_POSITIVE, edges="inf at 0, as in jax.numpy.sqrt"),
     smooth("cbrt", "1 / (3*y*y)", domain=((0.1, 5.0),), edges="inf at 0, as in jax.numpy.cbrt"),
     smooth(
         "pow",

@@ -194,6 +194,16 @@ def test_products_and_sums_are_rounded_as_the_source_says() -> None:
     assert text.count("fma.rn.f64") == 1 and text.count("mul.rn.f64") == 1 and text.count("add.rn.f64") == 1
 
 
+def test_the_derivative_of_a_root_divides_no_more_than_its_value() -> None:
+    """`1 / sqrt(x)` is there already: 0.5 times that."""
+    text = """extern "C" __global__ void f(const double *x, double *y) { y[threadIdx.x] = rsqrt(x[threadIdx.x]); }"""
+    signature = parse("x: f64[32], out y: f64[32]")
+    found = replace(load(text, "f", "cuda"), launch=parse_launch(signature, 1, 32, 0))
+    function = derived(found, signature, Binding.of({}, {}), (Jvp((True, False)),)).function
+    written = ptx(function, "sm_90")
+    assert (written.count("rcp.rn.f64"), written.count("div.rn.f64")) == (1, 0)
+
+
 def test_a_conversion_is_one_instruction() -> None:
     text = text_of(
         """extern "C" __global__ void f(const float *x, int *y, unsigned *z) {
