@@ -176,7 +176,8 @@ def test_instructions(case: Case) -> None:
     threads."""
     kernel = subject(case, case.launches[0])
     exact = reproducible(derived(kernel, reverse(kernel)))
-    assert len(exact.symbols) == 2
+    # A second stage adds up what is in buffers: the gradient of the histogram adds to shared memory alone.
+    assert len(exact.symbols) == {"matmul": 2, "histogram": 1}[case.name]
     text = ptx(exact, "sm_90")
     added = re.findall(r"\b(?:atom|red)\.\S*add\S*", text)
     assert added and all(word.endswith("64") and not word.endswith("f64") for word in added)

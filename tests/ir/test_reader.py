@@ -204,7 +204,7 @@ def test_bitcode() -> None:
 @pytest.mark.parametrize("bit", [2133, 5194, 11528])
 def test_damaged_bitcode_ends_no_process(bit: int) -> None:
     text = "define double @k(double %x) {\n  %y = fmul double %x, %x\n  ret double %y\n}\n"
-    damaged = bytearray(llvm.parse_assembly(text).as_bitcode())
+    damaged = bytearray(llvm.parse_assembly(text, llvm.create_context()).as_bitcode())
     damaged[bit // 8] ^= 1 << bit % 8
     with pytest.raises(ReadError):
         read(bytes(damaged))
