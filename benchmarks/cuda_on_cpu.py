@@ -7,10 +7,8 @@ its blocks may share XLA's threads. Outputs are compared with those of C before 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,46 +20,13 @@ import numpy as np
 from jax import numpy as jnp
 
 import jax_enzyme as je
-from benchmarks.cuda_problems import PROBLEMS, Arrays, Problem
+from benchmarks.cuda_problems import PROBLEMS, Problem
+from benchmarks.in_c import KINDS, InC
 from benchmarks.measure import Call
 from jax_enzyme.ir.arrays import Augmented, Buffer, Pullback
 from jax_enzyme.xla_ffi.function import Function
 
 jax.config.update("jax_enable_x64", True)
-
-
-class Loops:
-    """The loops in C, with memory of their own."""
-
-    def __init__(self, problem: Problem, kernel: je.Kernel, arrays: Arrays, function: Function, folder: Path) -> None:
-        source, out = folder / f"{problem.name}.c", folder / f"{problem.name}.so"
-        source.write_text("#include <math.h>\n" + problem.c)
-        command = ["gcc", "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(out), "-lm"]
-        subprocess.run(command, check=True)
-        shapes = {b.name: b for b in function.buffers}
-        dims = dict(function.base.binding.dims)
-        self.arrays: Arrays = {}
-        passed: list[Any] = []
-        for param in kernel.signature.params:
-            if param.name in dims:
-                passed.append(ctypes.c_int(dims[param.name]))
-                continue
-            kind = {"f32": np.float32, "f64": np.float64, "i32": np.int32}[param.dtype]
-            if param.by_value:
-                passed.append(np.ctypeslib.as_ctypes_type(np.dtype(kind))(arrays[param.name].item()))
-                continue
-            held = np.zeros(shapes[param.name].shape, kind)
-            if param.name in arrays:
-                held[...] = arrays[param.name]
-            self.arrays[param.name] = held
-            passed.append(ctypes.c_void_p(held.ctypes.data))
-        self._call = ctypes.CDLL(str(out))[problem.name]
-        self._passed = passed
-
-    def seconds(self) -> float:
-        began = time.thread_time_ns()
-        self._call(*self._passed)
-        return (time.thread_time_ns() - began) * 1e-9
 
 
 def run(problem: Problem, budget: float, folder: Path) -> list[str]:
@@ -70,12 +35,13 @@ def run(problem: Problem, budget: float, folder: Path) -> list[str]:
     kernel = je.kernel(
         problem.cuda, problem.name, problem.signature, lang="cuda", grid=problem.grid, block=problem.block
     )
-    kinds = {"f32": np.float32, "f64": np.float64, "i32": np.int32}
     raw = problem.inputs(rng)
-    arrays = {p.name: np.asarray(raw[p.name], kinds[p.dtype]) for p in kernel.signature.caller_params}
+    arrays = {p.name: np.asarray(raw[p.name], KINDS[p.dtype]) for p in kernel.signature.caller_params}
     given = [jnp.asarray(a) for a in arrays.values()]
     function = kernel.specialise(kernel.binding(given))
-    loops = Loops(problem, kernel, arrays, function, folder)
+    source = folder / f"{problem.name}.c"
+    source.write_text("#include <math.h>\n" + problem.c)
+    loops = InC(source, ("gcc", "-O3", "-march=native"), kernel, function, arrays)
     seeds = {b.name: rng.normal(size=b.shape) for b in function.buffers}
 
     def value(buffer: Buffer) -> Any:
@@ -83,7 +49,7 @@ def run(problem: Problem, budget: float, folder: Path) -> list[str]:
 
     timed: dict[str, Callable[[], float]] = {"c": loops.seconds}
     primal = Call(function.build(), value)
-    loops.seconds(), primal.seconds()
+    loops(), primal.seconds()
     for (_, _, name), got in primal.results.items():
         if not np.allclose(got[0], loops.arrays[name], rtol=1e-3, atol=1e-3):
             raise ArithmeticError(f"{problem.name}: {name} differs from C")
@@ -93,7 +59,7 @@ def run(problem: Problem, budget: float, folder: Path) -> list[str]:
     outs = [b for b in function.buffers if b.is_result]
     floating = any(b.is_floating for b in outs)
     if floating:
-        weights = [jnp.asarray(seeds[b.name], kinds[b.dtype]) for b in outs if b.is_floating]
+        weights = [jnp.asarray(seeds[b.name], KINDS[b.dtype]) for b in outs if b.is_floating]
         timed["gradient"] = _through_jax(_gradient(kernel, moving), [weights, *given])
         timed |= _sweeps(function, value)
     medians = _medians(timed, budget)

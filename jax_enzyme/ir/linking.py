@@ -11,11 +11,12 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.pass_managers import run_on_module
-from jax_enzyme.ir.writer import has_debug_info, to_text
+from jax_enzyme.ir.writer import has_debug_info, is_debug_version, to_text
 
 # Nothing stands in another module's way, or is looked for in one.
 _OWN = frozenset("private internal available_externally linkonce linkonce_odr appending common".split())
 _OF_LLVM = "llvm."
+_UNITS, _FLAGS = "llvm.dbg.cu", "llvm.module.flags"
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
 _STRONG = (llvm.Linkage.external,)
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
@@ -133,17 +134,21 @@ def _show(module: llvm.ModuleRef, roots: Collection[str]) -> None:
 _IMPORTS = re.compile(r"^(!\d+ = distinct !DICompileUnit\(.*?), imports: !\d+", re.M)
 
 
-def linkable(library: Module) -> str:
-    """A private module as `link` takes libraries: without target, flags and debug information, and what others see of
-    it is there only where something refers to it, as LLVM takes this linkage."""
+def linkable(library: Module, *, debug: bool = False) -> str:
+    """A private module as `link` takes libraries: without target, flags and, unless `debug` says so, debug information;
+    what others see of it is there only where something refers to it, as LLVM takes this linkage."""
     for symbol in (*library.functions.values(), *library.globals.values()):
         defined = bool(symbol.blocks) if isinstance(symbol, Function) else symbol.initializer is not None
         if defined and _OWN.isdisjoint(symbol.prefix):
             symbol.prefix = _optional(symbol)
     traced = has_debug_info(library)
+    kept = {_UNITS: library.named_metadata.get(_UNITS, [])} if debug and traced else {}
+    if kept:
+        flags = library.named_metadata.get(_FLAGS, [])
+        kept[_FLAGS] = [flag for flag in flags if is_debug_version(library, flag)]
     library.triple = library.data_layout = library.identifier = ""
-    library.named_metadata = {}
-    return to_text(library, debug=not traced)
+    library.named_metadata = kept
+    return to_text(library, debug=debug or not traced)
 
 
 def _optional(symbol: Function | GlobalVariable) -> tuple[str, ...]:

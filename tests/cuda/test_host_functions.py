@@ -51,6 +51,19 @@ def test_pointers_that_change_places() -> None:
     check(kernel, (u, f, h, 5), old)
 
 
+def test_places_in_tiles_are_computed_and_not_kept() -> None:
+    """Where LLVM computes a thread's place on both sides of a branch, the tape keeps no addresses, and of numbers those
+    of the tile alone; the report names the lines of the kernel that is launched."""
+    kernel = host("columns", "weighted", "n: i32, m: i32, weight: f64[n], x: f64[n,m], out sums: f64[m]")
+    weight, x = uniform(24), uniform(24, 32)
+    check(kernel, (weight, x), np.sin(weight @ x))
+    report = str(kernel.inspect(weight, x))
+    assert "two functions" in report and "ptr[" not in report
+    source = (PROGRAMS / "columns.cu").read_text().splitlines()
+    (product,) = (n for n, line in enumerate(source, 1) if "*= own" in line)
+    assert f"columns.cu:{product}" in report
+
+
 def test_launches_of_different_grids() -> None:
     x = uniform(700)
     check(host("norm", "norm", "x: f64[n], n: i32 -> f64"), (x,), np.linalg.norm(x))

@@ -26,13 +26,13 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.failing import fail
 from jax_enzyme.transform.cuda.liveness import coalesced, live_at_starts
-from jax_enzyme.transform.cuda.uniform import Uniformity
+from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.rewriting import phis, split_before
 
 _DIVERGED = "all threads of a block come to the same __syncthreads, and all of a warp to the same warp operation"
 _REMATERIALISED = 16
 _ALREADY_CHEAP = (
-    I.BinaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr, I.Freeze,
+    I.BinaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr, I.Freeze, I.Call,
 )  # fmt: skip
 
 
@@ -263,9 +263,9 @@ class Emitter(ABC):
                 continue
             if not isinstance(one, _ALREADY_CHEAP) or T.is_float(one.type):
                 return False
-            if one.opcode in ("udiv", "sdiv", "urem", "srem", "fdiv", "frem"):
+            if one.opcode in ("udiv", "sdiv", "urem", "srem") or not speculatable(one):
                 return False
-            pending += one.operands
+            pending += [o for o in one.operands if not isinstance(o, Function)]
         return True
 
     def _loaded_again(self, value: Value) -> TypeGuard[I.Load]:

@@ -342,7 +342,7 @@ def _lowered(
     for argument in kernel.arguments:
         argument.attributes = tuple(w for w in argument.attributes if w.startswith("noalias"))
     module.functions[name] = kernel
-    return linking.linkable(module)
+    return linking.linkable(module, debug=True)
 
 
 def _copy_structures(module: Module, kernel: Function) -> None:
