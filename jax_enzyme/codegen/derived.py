@@ -54,6 +54,7 @@ from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind
 from jax_enzyme.transform.buffers import buffers_of
+from jax_enzyme.transform.cuda.guarded_loops import has_guarded_loops
 from jax_enzyme.transform.directions import NotLinear, in_directions
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.first_writes import without_needless_clears
@@ -380,9 +381,11 @@ class _Job:
             return function, ()
         if has_state(self.before_all().bound()):
             return function, ("on one thread: `__device__` variables pass from block to block",)
-        regular = without_needless_clears(with_regular_loops(function) if self.steps else function)
+        plain = with_regular_loops(function) if self.steps else function
+        regular = without_needless_clears(plain)
         shared, verdicts = share_loops(regular, extents)
-        return (function if shared is regular else shared), verdicts
+        gains = shared is not plain or has_guarded_loops(regular.module.functions[regular.symbol])
+        return (shared if gains else function), verdicts
 
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):

@@ -27,16 +27,18 @@ _NUMPY = {
 
 
 def loop(number: int, order: str, swapped: bool, skips: bool, joined: bool) -> str:
-    """One loop. `joined` to a condition that is the same for all, by what makes both necessary to work."""
+    """One loop. `joined` to a condition that is the same for all, by what makes both necessary to work. Half of them
+    go from the last number down to 0."""
     sides = "%limit, %s{0}" if swapped else "%s{0}, %limit"
     flags = "nsw" if order.startswith("s") else "nuw"
     both = "select i1 %c{0}, i1 true, i1 %same" if skips else "select i1 %c{0}, i1 %same, i1 false"
     targets = "label %latch{0}, label %work{0}" if skips else "label %work{0}, label %latch{0}"
     test = "%d{0}" if joined else "%c{0}"
+    start, step, last = (COUNT - 1, -1, "%t{0}, 0") if swapped != joined else (0, 1, f"%n{{0}}, {COUNT}")
     return (
         f"""
 head{{0}}:
-  %t{{0}} = phi i32 [ 0, %pre{{0}} ], [ %n{{0}}, %latch{{0}} ]
+  %t{{0}} = phi i32 [ {start}, %pre{{0}} ], [ %n{{0}}, %latch{{0}} ]
   %s{{0}} = add {flags} i32 %t{{0}}, %offset
   %c{{0}} = icmp {order} i32 {sides}
   %d{{0}} = {both}
@@ -47,8 +49,8 @@ work{{0}}:
   store i8 1, ptr %a{{0}}
   br label %latch{{0}}
 latch{{0}}:
-  %n{{0}} = add i32 %t{{0}}, 1
-  %e{{0}} = icmp eq i32 %n{{0}}, {COUNT}
+  %n{{0}} = add i32 %t{{0}}, {step}
+  %e{{0}} = icmp eq i32 {last}
   br i1 %e{{0}}, label %pre{{1}}, label %head{{0}}
 pre{{1}}:
 """.format(number, number + 1)
@@ -133,3 +135,43 @@ end:
         assert block or not y.any()
         call(y.ctypes.data, block, False)
     np.testing.assert_array_equal(y, (np.arange(96) > 0) & (np.arange(96) <= 94))
+
+
+def test_what_is_added_up_is_handed_on() -> None:
+    """By a loop that counts down, as one of a reverse sweep; also where nothing is left of it. Threads ask in one
+    comparison whether they are between 0 and a limit, and whether they are not the last."""
+    module = parse("""
+define void @f(ptr %y, i64 %first) {
+entry:
+  br label %head
+head:
+  %t = phi i64 [ 15, %entry ], [ %n, %latch ]
+  %sum = phi double [ 1.0, %entry ], [ %kept, %latch ]
+  %x = add nsw i64 %t, %first
+  %inside = icmp ult i64 %x, 20
+  %last = icmp ne i64 %t, 15
+  %a = and i1 %inside, %last
+  br i1 %a, label %work, label %latch
+work:
+  %more = uitofp i64 %x to double
+  %added = fadd double %sum, %more
+  br label %latch
+latch:
+  %kept = phi double [ %added, %work ], [ %sum, %head ]
+  %e = icmp eq i64 %t, 0
+  %n = add nsw i64 %t, -1
+  br i1 %e, label %end, label %head
+end:
+  %all = phi double [ %kept, %latch ]
+  store double %all, ptr %y
+  ret void
+}""")
+    narrow_guarded_loops(module)
+    (narrowed,) = Loops.of(module.functions["f"])
+    assert not isinstance(narrowed.header.terminator, CondBranch)
+    code = jit().code(object_code(module), "f")
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address)
+    y = np.zeros(1)
+    for first in (0, 3, 10, 19, 20, -1, -5, -14, -15, -40):
+        call(y.ctypes.data, first)
+        assert y[0] == 1 + sum(t + first for t in range(15) if 0 <= t + first < 20)

@@ -3,10 +3,13 @@
     before    for (t = 0; t < 32; t++) { if (t + first < n && y > 0) x; }
     after     for (t = 0; t < (y > 0 ? min(32, n - first) : 0); t++) x;
 
+The same for loops that count down to 0, as those of reverse sweeps do, and for such as add up in what works.
+
 Every CUDA kernel has such loops: its threads ask whether they are within the array. The vectoriser would make masked
-accesses of it, which processors without AVX-512 are slow at. It is for code that is complete: a loop of which only the
-run knows the number of iterations has no place of its own in a tape. Where constants say which iterations are idle at
-the end, and of threads that is so in each step of a reduction, the loop is shorter before (`trim_loops`):
+accesses of it, which processors without AVX-512 are slow at, or nothing. It is for code that is complete: a loop of
+which only the run knows the number of iterations has no place of its own in a tape. Where constants say which
+iterations are idle at the end, and of threads that is so in each step of a reduction, the loop is shorter before
+(`trim_loops`):
 
     before    for (t = 0; t < 128; t++) { if (t < 64) x; }       after    for (t = 0; t < 64; t++) x;
               for (t = 0; t < 128; t++) { if (t == 0) x; }                for (t = 0; t < 1; t++) x;
@@ -14,7 +17,7 @@ the end, and of threads that is so in each step of a reduction, the loop is shor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.counters import tests
@@ -30,17 +33,23 @@ from jax_enzyme.transform.rewriting import drop_edge, phis
 
 _FEW = 8
 """Loops of fewer iterations are left to be unrolled."""
+_COPIED = 64
+"""Loops of fewer iterations that only copy are left too: LLVM would call `memcpy`, which is slower for so little."""
 _Extensions = dict[str, str]
 """By the sign of a comparison, how the offset is widened so that a sum with it is exact."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """A loop whose only phi counts from 0 in steps of 1, `count` times, and the comparison that ends it."""
+    """A loop with a phi that counts from 0 in steps of 1, or, where it is `falling`, down to 0, `count` times, and the
+    comparison that ends it. `kept`: what an iteration that does nothing hands on as it is, to the phi that it comes
+    back to, with where that starts."""
 
     phi: I.Phi
     exit: I.Compare
     count: int
+    falling: bool
+    kept: dict[Value, Value]
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,13 @@ def narrow_guarded_loops(module: Module) -> None:
     for function in module.functions.values():
         if not function.is_declaration and all(b.instructions for b in function.blocks):
             for loop in Loops.of(function):
-                _narrow(function, loop)
+                if (found := _guarded(function, loop)) is not None:
+                    _narrow(loop, *found)
+
+
+def has_guarded_loops(function: Function) -> bool:
+    """Whether there are loops in a function that can be narrowed."""
+    return any(_guarded(function, loop) is not None for loop in Loops.of(function))
 
 
 def trim_loops(function: Function) -> None:
@@ -81,84 +96,128 @@ def _trim(function: Function, loop: Loop) -> None:
     latch, header = loop.latches[0], loop.header
     test = header.terminator
     counts = _counted(loop)
-    if counts is None or not isinstance(test, I.CondBranch) or latch is header or test.targets.count(latch) != 1:
+    if counts is None or counts.falling or not isinstance(test, I.CondBranch) or test.targets.count(latch) != 1:
         return
-    busy = _busy(loop, test, counts.phi, latch)
-    if busy is None or busy >= counts.count or not _is_idle(function, loop):
+    busy = _busy(loop, test, counts, latch)
+    if busy is None or busy >= counts.count or not _is_idle(function, loop, counts):
         return
     # The condition stays: it is known to hold where the loop is this short.
     counts.exit.operands[1] = const_int(counts.exit.operands[1].type, busy)
 
 
-def _busy(loop: Loop, test: I.CondBranch, phi: I.Phi, latch: BasicBlock) -> int | None:
+def _busy(loop: Loop, test: I.CondBranch, counts: _Counted, latch: BasicBlock) -> int | None:
     """In how many iterations, the first ones, the header goes anywhere but to the latch."""
     condition = test.operands[0]
     if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
         return None
-    found = _side(loop, phi, condition, test.targets[0] is not latch)
-    limit = None if found is None or found.offset is not None else int_value(found.limit[0])
-    if found is None or limit is None:
+    found = _sides(loop, counts.phi, condition, test.targets[0] is not latch, counts.count)
+    limit = int_value(found[0].limit[0]) if len(found) == 1 and found[0].offset is None else None
+    if limit is None:
         return None
-    busy = {"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(found.order, 0)
+    busy = {"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(found[0].order, 0)
     return busy if busy > 0 else None
 
 
 def _counted(loop: Loop) -> _Counted | None:
-    """Of a loop that leaves at its only latch."""
-    found = list(tests(loop)) if loop.exiting == loop.latches and len(phis(loop.header)) == 1 else []
-    if len(found) != 1 or found[0].predicate not in ("ne", "ult"):
+    """Of a loop that leaves at its only latch, which is not its header."""
+    if loop.exiting != loop.latches or len(loop.latches) != 1 or loop.latches[0] is loop.header:
         return None
-    own, count = found[0].counted, int_value(found[0].bound)
+    found = [t for t in tests(loop) if isinstance(t.counted.phi.type, T.IntType)]
+    if len(found) != 1:
+        return None
+    own, predicate, bound = found[0].counted, found[0].predicate, int_value(found[0].bound)
     ends, exit_ = loop.ends(own.phi), loop.latches[0].terminator.operands[0]
-    if ends is None or int_value(ends[0]) != 0 or own.step != 1 or own.added != 1 or own.casts:
+    start = None if ends is None else int_value(ends[0])
+    if start is None or bound is None or own.casts or not isinstance(exit_, I.Compare):
         return None
-    assert isinstance(exit_, I.Compare)
-    known = count is not None and count > 1 and exit_.operands[1] is found[0].bound
-    return _Counted(own.phi, exit_, count) if known and count else None
+    falling = own.step == -1
+    if (start, own.step, own.added) == (0, 1, 1) and predicate in ("ne", "ult"):
+        count = bound
+    elif (bound, own.step, own.added) == (0, -1, 0) and predicate in ("ne", "ugt"):
+        count = start + 1
+    else:
+        return None
+    kept = _kept(loop, own.phi)
+    if count <= 1 or exit_.operands[1] is not found[0].bound or kept is None:
+        return None
+    return _Counted(own.phi, exit_, count, falling, kept)
 
 
-def _is_idle(function: Function, loop: Loop) -> bool:
-    """Do header and latch do nothing of their own, and is nothing of the loop used behind it?"""
+def _kept(loop: Loop, counter: I.Phi) -> dict[Value, Value] | None:
+    """What a way from the header to the latch alone hands on, of all phis but the counter; None where it is anything
+    else than what came in."""
+    kept: dict[Value, Value] = {}
+    for phi in phis(loop.header):
+        ends = loop.ends(phi)
+        if phi is counter:
+            continue
+        if ends is None or not isinstance(joined := ends[1], I.Phi) or joined not in loop.latches[0].instructions:
+            return None
+        if any(source is loop.header and value is not phi for value, source in joined.incoming):
+            return None
+        kept[joined] = ends[0]
+    return kept
+
+
+def _is_idle(function: Function, loop: Loop, counts: _Counted) -> bool:
+    """Do header and latch do nothing of their own, and is nothing of the loop used behind it, but for what is kept?"""
     latch, header = loop.latches[0], loop.header
     if any(not speculatable(i) for b in (latch, header) for i in b.instructions[:-1]):
         return False
     inside: set[Value] = {i for b in loop.blocks for i in b.instructions}
-    return not any(o in inside for b in function.blocks if b not in loop for i in b.instructions for o in i.operands)
+    (behind,) = loop.exits
+    handed = {phi for phi in phis(behind) if any(o in counts.kept for o in phi.operands)}
+    outside = (i for b in function.blocks if b not in loop for i in b.instructions if i not in handed)
+    return not any(o in inside for i in outside for o in i.operands)
 
 
-def _narrow(function: Function, loop: Loop) -> None:
-    header, latch = loop.header, loop.latches[0]
-    test = header.terminator
-    if loop.children or loop.preheader is None or latch is header or not isinstance(test, I.CondBranch):
-        return
+def _guarded(function: Function, loop: Loop) -> tuple[_Counted, list[_Part | None]] | None:
+    """How a loop counts and what its iterations ask, where it can be narrowed and that is worth it."""
+    test = loop.header.terminator
+    if loop.children or loop.preheader is None or not isinstance(test, I.CondBranch):
+        return None
     counts = _counted(loop)
-    if counts is None or counts.count < _FEW or test.targets.count(latch) != 1:
-        return
-    works = test.targets.index(latch) == 1
-    parts = list(_parts(loop, counts.phi, test.operands[0], works))
-    if not any(isinstance(p, _Side) for p in parts) or not _is_idle(function, loop):
-        return
+    if counts is None or counts.count < _FEW or test.targets.count(loop.latches[0]) != 1:
+        return None
+    parts = list(_parts(loop, counts, test.operands[0], test.targets[1] is loop.latches[0]))
+    if not any(isinstance(p, _Side) for p in parts) or not _is_idle(function, loop, counts):
+        return None
+    return None if counts.count < _COPIED and _is_copy(loop) else (counts, parts)
+
+
+def _narrow(loop: Loop, counts: _Counted, parts: list[_Part | None]) -> None:
+    header, latch = loop.header, loop.latches[0]
+    assert loop.preheader is not None
     at = Builder.at_end(loop.preheader)
     first, last = _range(at, counts, [p for p in parts if p is not None])
-    _enter(loop, at, first, last)
+    _enter(loop, at, first, last, counts.kept)
     kind = counts.phi.type
-    counts.exit.operands[1] = at.cast("trunc", last, kind)
-    start = counts.phi.targets.index(loop.preheader)
-    if not isinstance(first, Constant):
-        counts.phi.operands[start] = at.cast("trunc", first, kind)
+    start, end = (at.binary("sub", last, const_int(last.type, 1)), first) if counts.falling else (first, last)
+    counts.exit.operands[1] = at.cast("trunc", end, kind)
+    if not isinstance(start, Constant):
+        counts.phi.operands[counts.phi.targets.index(loop.preheader)] = at.cast("trunc", start, kind)
     if None not in parts:
-        header.instructions.pop()
-        Builder(header).br(test.targets[0 if works else 1])
+        test = header.instructions.pop()
+        assert isinstance(test, I.CondBranch)
+        (work,) = (target for target in test.targets if target is not latch)
+        Builder(header).br(work)
         drop_edge(latch, header)
 
 
-def _enter(loop: Loop, at: Builder, first: Value, last: Value) -> None:
-    """The loop is not entered where the range is empty."""
+def _is_copy(loop: Loop) -> bool:
+    """Is all that a loop stores as it was loaded?"""
+    stores = [i for b in loop.blocks for i in b.instructions if isinstance(i, I.Store)]
+    return bool(stores) and all(isinstance(i.operands[0], I.Load) for i in stores)
+
+
+def _enter(loop: Loop, at: Builder, first: Value, last: Value, kept: Mapping[Value, Value]) -> None:
+    """The loop is not entered where the range is empty: what is kept is then what it starts with."""
     before, latch = loop.preheader, loop.latches[0]
     assert before is not None
     (behind,) = loop.exits
     for phi in phis(behind):
-        phi.add(phi.operands[phi.targets.index(latch)], before)
+        handed = phi.operands[phi.targets.index(latch)]
+        phi.add(kept.get(handed, handed), before)
     some = at.icmp("slt", first, last)
     before.instructions.pop()
     Builder(before).cond_br(some, loop.header, behind)
@@ -187,18 +246,19 @@ def _range(at: Builder, counts: _Counted, parts: list[_Part]) -> tuple[Value, Va
     return first, last
 
 
-def _parts(loop: Loop, phi: I.Phi, condition: Value, holds: bool) -> Iterator[_Part | None]:
+def _parts(loop: Loop, counts: _Counted, condition: Value, holds: bool) -> Iterator[_Part | None]:
     """Conditions all of which must hold where `condition` is `holds`; None for each that is of no known form."""
     for part, truth in known_with(condition, holds):
         if _is_outside(loop, part):
             yield _Whole(part, truth)
         elif isinstance(part, I.Compare) and part.opcode == "icmp":
-            yield _side(loop, phi, part, truth)
+            yield from _sides(loop, counts.phi, part, truth, counts.count) or (None,)
         else:
             yield None
 
 
-def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | None:
+def _sides(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool, count: int) -> list[_Side]:
+    """What a comparison says of a counter from 0 to `count`; nothing where that is of no known form."""
     x, limit = compare.operands
     predicate = compare.predicate if holds else INVERSE[compare.predicate]
     if _is_outside(loop, x):
@@ -206,18 +266,29 @@ def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | No
     order = predicate[-2:]
     found = _sum(loop, phi, x)
     if found is None or not _is_outside(loop, limit) or not isinstance(limit.type, T.IntType):
-        return None
+        return []
     offset, extensions = found
-    either = compare.predicate in ("eq", "ne") or "samesign" in compare.flags
-    sign = next((s for s in ("u", "s") if s in extensions and (either or s == compare.predicate[0])), None)
-    if sign is None:
-        return None
+    number = int_value(limit)
     if order == "ne":
-        if sign != "u" or int_value(limit) != 0:
-            return None
-        order = "gt"
-    widened = "zext" if sign == "u" else "sext"
-    return _Side(order, None if offset is None else (offset, extensions[sign]), (limit, widened))
+        if "u" in extensions and number == 0:
+            order = "gt"
+        elif offset is None and number == count - 1:
+            order = "lt"
+        else:
+            return []
+    either = predicate in ("eq", "ne") or "samesign" in compare.flags
+    sign = next((s for s in ("u", "s") if s in extensions and (either or s == predicate[0])), None)
+    # Below a limit that is not negative when all is taken for unsigned: between 0 and it.
+    positive = number is not None and 0 <= number < 1 << (_bits(limit) - 1)
+    within = sign is None and predicate[0] == "u" and order in ("lt", "le") and positive
+    if within:
+        sign = "s"
+    if sign is None:
+        return []
+    start = None if offset is None else (offset, extensions[sign])
+    extended = "zext" if sign == "u" else "sext"
+    sides = [_Side(order, start, (limit, extended))]
+    return [_Side("ge", start, (const_int(limit.type, 0), extended)), *sides] if within else sides
 
 
 def _sum(loop: Loop, phi: I.Phi, value: Value) -> tuple[Value | None, _Extensions] | None:
