@@ -46,6 +46,14 @@ The time of the gradient in one function without one part of the plan (`Options(
 over the time with all of them, and in brackets the size of its tape over that with all.
 
 """
+_OF_VALUES = """
+### One part less, of values as well
+
+What is done before differentiation or after it, to values as to derivatives (`"rows"`, `"lockstep"` in
+`Options(without=...)`): times of the value and of the gradient in one function without it over those with it, all in
+turns; 1.00 for all where the machine code of the value is the same.
+
+"""
 _WORDS = 2
 """So many columns of words, at the start."""
 
@@ -154,8 +162,8 @@ def machine_name() -> str:
 
 
 def keep(part: str, rows: Sequence[Row | Ablation], **more: str | float) -> None:
-    """Adds rows of a part ("rows", "ablation") to the file of this machine, in place of older ones of the same
-    function and size, and `more` about the machine."""
+    """Adds rows of a part ("rows", "ablation", "ablation of values") to the file of this machine, in place of older
+    ones of the same function and size, and `more` about the machine."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{_stem(machine_name())}.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"machine": machine_name()}
@@ -170,7 +178,7 @@ def _stem(machine: str) -> str:
 def stored() -> list[Mapping[str, Any]]:
     """What is kept of each machine."""
     files = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
-    kinds = {"rows": Row, "ablation": Ablation}
+    kinds = {"rows": Row, "ablation": Ablation, "ablation of values": Ablation}
     return [{**f, **{part: [kind(**row) for row in f.get(part, ())] for part, kind in kinds.items()}} for f in files]
 
 
@@ -179,14 +187,17 @@ def page() -> str:
     text = _INTRODUCTION
     for figures in stored():
         text += f"\n## {figures['machine']}\n\nPython {figures['Python']}, JAX {figures['JAX']}.\n"
-        text += f"\n![Gradients over their functions]({picture_of(figures)})\n\n"
-        text += _table(_HEADS, figures["rows"])
-        listed = "".join(f"| {what} | {mean:.2f} |\n" for what, mean in means(figures["rows"]).items())
-        text += f"\n| geometric mean | |\n|---|--:|\n{listed}"
+        if figures["rows"]:
+            text += f"\n![Gradients over their functions]({picture_of(figures)})\n\n"
+            text += _table(_HEADS, figures["rows"])
+            listed = "".join(f"| {what} | {mean:.2f} |\n" for what, mean in means(figures["rows"]).items())
+            text += f"\n| geometric mean | |\n|---|--:|\n{listed}"
         if "exponent of norm" in figures:
             text += f"\nThe time of the gradient of `norm` grows as n to the {figures['exponent of norm']}.\n"
         if figures["ablation"]:
             text += _WITHOUT + _table(("function", "size", *figures["ablation"][0].times), figures["ablation"])
+        if of_values := figures["ablation of values"]:
+            text += _OF_VALUES + _table(("function", "size", *of_values[0].times), of_values)
     return text
 
 
@@ -209,7 +220,8 @@ def write_pages() -> None:
 
     (DOCS / "measured.md").write_text(page())
     for figures in stored():
-        draw(figures["rows"], DOCS / picture_of(figures))
+        if figures["rows"]:
+            draw(figures["rows"], DOCS / picture_of(figures))
 
 
 if __name__ == "__main__":

@@ -275,8 +275,10 @@ class _Job:
 
         def make() -> ArrayFunction:
             flat = canonical(self.derived()) if self.steps else self.primal().canonical
-            alone = self.steps or self.program.launch is not None
-            return flat if alone else note_rows(sum_rows(mark_proved_loops(flat)))
+            if self.steps or self.program.launch is not None:
+                return flat
+            marked = mark_proved_loops(flat)
+            return note_rows(marked if "rows" in self.options.without else sum_rows(marked))
 
         return _canonical.get(self.key, make)
 

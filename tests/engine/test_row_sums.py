@@ -18,6 +18,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reader import parse
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
+from tests.support.native import call
 from tests.support.through_engine import Specialised
 
 OWN = str(Path(__file__).parent / "row_sums.c")
@@ -66,10 +67,10 @@ AS_WRITTEN = {
 }
 
 
-def _rows(row: Case) -> int:
+def _rows(row: Case, options: je.Options | None = None) -> int:
     """The rows of sums that a kernel has in its canonical form, where it has no local memory of its own."""
     kernel = Specialised.of(row)
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding, None).module
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding, options).module
     return sum(isinstance(i, I.Alloca) for f in module.functions.values() for i in f.instructions())
 
 
@@ -87,6 +88,15 @@ def test_as_written(name: str) -> None:
     row = AS_WRITTEN[name]
     three_way.check(through_engine.subject(row, split=True), row)
     assert _rows(row) == 0
+
+
+def test_values_are_the_same_to_the_last_bit_without_rows() -> None:
+    row, without = TURNED["product"], je.Options(without=("rows",))
+    assert _rows(row, without) == 0
+    given = list(row.arguments.values())
+    usual, as_written = (call(Specialised.of(row, options).build(), given) for options in (None, without))
+    for a, b in zip(usual, as_written, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_sums_of_a_row_are_vectors_in_both_sweeps() -> None:
