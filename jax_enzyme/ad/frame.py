@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jax_enzyme.ad.emit.runtime import ARENA
 from jax_enzyme.ad.emit.shadows import constant_shadow
+from jax_enzyme.ad.plan.shared_tapes import mark_residents
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.analysis.layout import DataLayout, addresses
@@ -38,16 +39,17 @@ class Frame:
 
     def tape(self) -> Value:
         """The tape of a derivative that has both sweeps in it. Nothing clears it: the forward sweep writes each slot
-        before the reverse sweep reads it (`ad.check.tapes`). Like one that is given it is no thread's own: each
-        iteration has slots of its own."""
+        before the reverse sweep reads it (`ad.check.tapes`)."""
         memory = self.room(self._reversal.root.plan.tape.root.size)
-        mark_common(memory)
+        mark_residents(self._reversal.root.plan, memory)
         return memory
 
     def unread(self, argument: Value, buffer: Buffer) -> Value:
         """Where the forward sweep may put an output that nobody reads: memory of our own, so that the optimiser sees
-        that."""
-        return self.room(buffer.nbytes, zeroed=True)
+        that. Like the output it is no thread's own."""
+        memory = self.room(buffer.nbytes, zeroed=True)
+        mark_common(memory)
+        return memory
 
     def room(self, size: int, zeroed: bool = False) -> Value:
         """Memory of constant size: on the stack where it is small."""

@@ -18,6 +18,7 @@ from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function, whole
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.kept_tapes import keeps_tape, kept_augmented, kept_pullback
 from jax_enzyme.ad.plan.choices import Choices
+from jax_enzyme.ad.plan.shared_tapes import mark_residents
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.analysis.objects import OBSERVED
@@ -96,6 +97,7 @@ def augmented(sweeps: Sweeps, *, checked: bool = False) -> ArrayFunction:
     null: Value = ConstantNull(T.PTR)
     own, tape = target.arguments[: len(kept)], target.arguments[-1] if tapes else null
     shadows = [null for _ in reversal.shadow_objects]
+    mark_residents(reversal.root.plan, tape)
     builder.ret(builder.call(forward, [*own, *shadows, tape, null]))
     return sweeps.delivered(target, buffers)
 

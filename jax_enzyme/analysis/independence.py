@@ -35,7 +35,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import exit_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.marks import Mark, Marks, is_common, marks_of
+from jax_enzyme.ir.marks import Mark, Marks, has_slots, is_common, marks_of
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
@@ -367,7 +367,8 @@ class Independence:
         """Do marks say that no iteration meets another one in an object? Only buffers and what is made outside of
         regions are certainly no thread's own. In reverse several iterations may add to one place, but clear only their
         own."""
-        if Mark.EXCLUSIVE not in marks or not self._is_common(item.site):
+        forward = Mark.PARALLEL in marks and Mark.REVERSED not in marks
+        if not (forward and has_slots(item.site)) and not (Mark.EXCLUSIVE in marks and self._is_common(item.site)):
             return False
         writes = [a for a in self._of(item, loop) if a.writes]
         if any(not self._is_inside(a.pointer, loop) for a in writes):
@@ -384,12 +385,10 @@ class Independence:
 
     def _is_common(self, site: Value | None) -> bool:
         """Is memory no thread's own, wherever a pointer leads?"""
-        if isinstance(site, Argument) or is_common(site):
-            return True
         if not isinstance(site, I.Phi | I.Select):
-            return False
+            return is_common(site)
         items = self._points_to.of(site)
-        return bool(items) and all(isinstance(o.site, Argument) or is_common(o.site) for o in items)
+        return bool(items) and all(is_common(o.site) for o in items)
 
     # -- values and control
 

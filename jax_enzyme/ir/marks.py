@@ -20,7 +20,7 @@ from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 _LLVM = "llvm.loop"
 _GROUP = "llvm.access.group"
@@ -34,6 +34,10 @@ ROW_BACK = "je.row.back"
 """Say that a short loop, and that its reverse, is a row of numbers, which becomes vectors (`codegen.short_rows`)."""
 COMMON = "je.common"
 """Says of memory that it is made outside of parallel regions, so that it is no thread's own."""
+SLOTS = "je.slots"
+"""Says of a tape that no two iterations of a marked loop, other than a reversed one, write to one place of it."""
+_OWN = '"je.own"'
+"""Says of a tape that is a parameter that a thread's own memory lies in it."""
 
 
 class Mark(Enum):
@@ -85,8 +89,28 @@ def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]
 
 
 def is_common(memory: object) -> bool:
-    """Is memory, by what makes it, common to all threads?"""
+    """Is memory, by what makes it, common to all threads? What the caller gives is."""
+    if isinstance(memory, Argument):
+        return _OWN not in memory.attributes
     return isinstance(memory, Instruction | GlobalVariable) and any(kind == COMMON for kind, _ in memory.metadata)
+
+
+def has_slots(memory: object) -> bool:
+    """Is memory a tape of which iterations write slots of their own?"""
+    if isinstance(memory, Argument):
+        return f'"{SLOTS}"' in memory.attributes
+    return isinstance(memory, Instruction) and any(kind == SLOTS for kind, _ in memory.metadata)
+
+
+def mark_tape(memory: Value, common: bool, slots: bool) -> None:
+    """Says of a tape, in place, whether it is no thread's own, and whether iterations write slots of their own."""
+    if isinstance(memory, Argument):
+        memory.attributes = (*memory.attributes, *([] if common else [_OWN]), *([f'"{SLOTS}"'] if slots else []))
+        return
+    if common:
+        mark_common(memory)
+    if slots and isinstance(memory, Instruction):
+        memory.metadata = [*memory.metadata, (SLOTS, MDNode())]
 
 
 def mark_common(memory: object) -> None:

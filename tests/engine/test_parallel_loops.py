@@ -706,7 +706,7 @@ void k(int n, const double *x, double *y) {
     }
   }
 }""",
-        "pj",
+        "pjv",
         n=300,
     ),
     "private arrays, step by step": Shared(

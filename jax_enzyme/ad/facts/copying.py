@@ -13,7 +13,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.debug import NOTED
-from jax_enzyme.ir.marks import COMMON, LOOP, REVERSED, ROW
+from jax_enzyme.ir.marks import COMMON, LOOP, REVERSED, ROW, SLOTS
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, InlineAsm, Value
 
@@ -21,7 +21,7 @@ ALIGNMENT = 16
 """What memory that a derivative makes is aligned to: local variables that move to the tape, shadows, the tape."""
 
 MapValue = Callable[[Value], Value]
-_KEPT = (NOTED, LOOP, REVERSED, ROW, COMMON)
+_KEPT = (NOTED, LOOP, REVERSED, ROW, COMMON, SLOTS)
 
 
 def whole(size: int, unit: int = ALIGNMENT) -> int:

@@ -167,8 +167,8 @@ class Recipes:
         self.block_of: dict[Value, BasicBlock] = {i: block for i, (block, _) in code.loops.home.items()}
         if not self.is_given:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
-        self._memory = MemoryUses(code.function, points_to, layout, writing_calls(code.function, program.writers))
-        self.writes = [a for a in self._memory.all if a.writes]
+        self.memory = MemoryUses(code.function, points_to, layout, writing_calls(code.function, program.writers))
+        self.writes = [a for a in self.memory.all if a.writes]
         self._measured = program.measured
         self._writes_to: dict[MemoryObject, list[Access]] = {}
         for access in self.writes:
@@ -207,7 +207,7 @@ class Recipes:
         def repeats(loop: Loop) -> bool:
             def stays(load: I.Load) -> bool:
                 objects = self.points_to.of(load.operands[0])
-                return bool(objects) and not self._memory.may_be_written(objects, loop)
+                return bool(objects) and not self.memory.may_be_written(objects, loop)
 
             return not self._is_shared(loop) and is_repeated(value, loop, self.code.loops, self.block_of, stays)
 
@@ -291,7 +291,7 @@ class Recipes:
 
     def freed_with(self, items: Iterable[MemoryObject]) -> frozenset[MemoryObject]:
         """`items`, and the objects that the same calls free: if one lives in the tape, so do all."""
-        freed = [a.objects for a in self._memory.all if a.kills]
+        freed = [a.objects for a in self.memory.all if a.kills]
         return frozenset(reached(items, lambda item: [o for objects in freed if item in objects for o in objects]))
 
     def reloadable(self, load: I.Instruction, pointer: Value) -> tuple[MemoryObject, ...] | None:
