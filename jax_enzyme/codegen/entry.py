@@ -23,9 +23,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.inlining import without_attributes
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, numbered
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantString, Value, int_value
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, messages
+from jax_enzyme.transform.shared_copies import clear
 
 ENTRY = "je.entry"
 INITIALISER = "je.initialise"
@@ -56,7 +57,7 @@ def add_entry(
     kernel = module.functions[symbol]
     rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
     kernel.attributes = (*rest, "noinline")
-    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers, _texts(module), threads or 0, ending)
+    module.functions[ENTRY] = _entry(module, kernel, buffers, _texts(module), threads or 0, ending)
 
 
 def add_initialiser(module: Module) -> bool:
@@ -84,19 +85,6 @@ def _internal_words(prefix: tuple[str, ...]) -> tuple[str, ...]:
 
 def _without_comdat(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(w for w in words if not w.startswith("comdat"))
-
-
-def _memset(module: Module) -> Function:
-    name = "llvm.memset.p0.i64"
-    if name not in module.functions:
-        parameters = (T.PTR, T.I8, T.I64, T.I1)
-        module.functions[name] = Function(
-            T.PTR,
-            T.FunctionType(T.VOID, parameters),
-            numbered(parameters),
-            name=name,
-        )
-    return module.functions[name]
 
 
 def _answer(question: BasicBlock, number: Value, texts: tuple[GlobalVariable, ...]) -> list[BasicBlock]:
@@ -128,8 +116,8 @@ def _texts(module: Module) -> tuple[GlobalVariable, ...]:
 
 
 def _entry(
+    module: Module,
     kernel: Function,
-    memset: Function,
     buffers: tuple[Buffer, ...],
     texts: tuple[GlobalVariable, ...],
     threads: int,
@@ -163,12 +151,12 @@ def _entry(
     number = at.phi(T.I64, [(low, start)])
     number.name = "b"
     operands: list[Value] = []
+    shares = len(kernel.arguments) > len(buffers)
     for buffer, base, stride in zip(buffers, bases, steps, strict=True):
         pointer = at.gep(T.I8, base, [at.binary("mul", number, stride)])
         if buffer.zero and buffer.nbytes:
-            at.call(memset, [pointer, const_int(T.I8, 0), const_int(T.I64, buffer.nbytes), const_int(T.I1, 0)])
+            clear(module, at, team if shares else None, pointer, buffer.nbytes)
         operands.append(pointer)
-    shares = len(kernel.arguments) > len(buffers)
     status = at.call(kernel, [*operands, team] if shares else operands)
     at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step)
 

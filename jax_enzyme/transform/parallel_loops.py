@@ -24,6 +24,7 @@ from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.transform.named_choices import note_choices
 from jax_enzyme.transform.ranges import CELL, FEW, InRanges, Ranges
+from jax_enzyme.transform.shared_copies import share_copies
 from jax_enzyme.transform.shared_loops import WORTH, Sharing, take_team
 
 _RANGES, _FEWEST_NEAR = 64, 4
@@ -57,6 +58,7 @@ def share_marked_loops(function: ArrayFunction) -> tuple[ArrayFunction, tuple[st
     if not shared:
         return function, tuple(choice.verdicts)
     take_team(root, team)
+    share_copies(module, root, team)
     return replace(function, module=module), tuple(choice.verdicts)
 
 
