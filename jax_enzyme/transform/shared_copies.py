@@ -22,7 +22,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import replace_values
 from jax_enzyme.transform.shared_loops import RUN, stretch_arguments, structure
 
-_LARGE = 1 << 18
+_WORTH = 1 << 18
 """Bytes. What is smaller takes about as long as it takes to share it."""
 _UNIT = 1 << 16
 """Bytes that one thread moves in one go."""
@@ -39,10 +39,10 @@ def share_copies(module: Module, root: Function, team: Value) -> None:
         for instruction in block.instructions:
             name = callee_name(instruction) if isinstance(instruction, I.Call) else ""
             arguments = instruction.arguments if isinstance(instruction, I.Call) else []
-            if name.startswith(("llvm.memset.p0.i64", "llvm.memcpy.p0.p0.i64")) and _size(arguments[2:3]) >= _LARGE:
+            if name.startswith(("llvm.memset.p0.i64", "llvm.memcpy.p0.p0.i64")) and _size(arguments[2:3]) >= _WORTH:
                 share = _fill if "memset" in name else _copy
                 share(module, at, team, arguments[0], arguments[1], arguments[2])
-            elif name == "calloc" and _LARGE <= _size(arguments) < _SPARSE:
+            elif name == "calloc" and _WORTH <= _size(arguments) < _SPARSE:
                 cleared = module.functions.get(_CLEARED) or _define_cleared(module)
                 replaced[instruction] = at.call(cleared, [team, const_int(T.I64, _size(arguments))])
             else:
@@ -54,7 +54,7 @@ def share_copies(module: Module, root: Function, team: Value) -> None:
 def clear(module: Module, at: Builder, team: Value | None, place: Value, size: int) -> None:
     """Fills memory with zeros, by the team if it is large."""
     zero, length = const_int(T.I8, 0), const_int(T.I64, size)
-    if team is None or size < _LARGE:
+    if team is None or size < _WORTH:
         Declarations(module).memory(at, "memset", place, zero, length)
     else:
         _fill(module, at, team, place, zero, length)
