@@ -266,7 +266,7 @@ def _routine(
     asked = _record(recipes, words, work, sites, loops)
     threads, node_threads, packs = facts.execution.threads, facts.execution.node_threads, recipes.choices.packing
     shared = (recipes.recurrences, recipes.layout, words.may_be_bits, threads, node_threads)
-    tape = Tape(recipes.code, *shared, recipes.is_root, packs)
+    tape = Tape(recipes.code, *shared, recipes.is_root, packs, recipes.is_shared)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, asked.required, asked.pointers, resident)
     arguments = () if recipes.is_root else recipes.code.function.arguments

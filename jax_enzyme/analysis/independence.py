@@ -48,6 +48,7 @@ _HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.VECTOR_REDUCE, Effect.MEMOR
 CALL = 20
 """A call, in instructions."""
 _UNKNOWN_TRIPS = 16
+_ADDING: dict[type[T.Type], str] = {T.FloatType: "fadd", T.IntType: "add"}
 _MOVING = "moving"
 """The kind of what one pointer leads to, which may lead to one object or another."""
 _VECTOR = 64
@@ -323,7 +324,7 @@ class Independence:
                 case I.Load():
                     load = access.instruction
                     sum_ = chain(load, self._uses, loop.blocks, self._facts.block_of)
-                    if sum_ is None or sum_.kind != "fadd" or not isinstance(load.type, T.FloatType):
+                    if sum_ is None or sum_.kind != _ADDING.get(type(load.type)):
                         return None
                     if (load.align or 0) < self._layout.store_size(load.type):
                         return None

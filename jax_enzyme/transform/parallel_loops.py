@@ -90,7 +90,8 @@ class _Choice:
         if isinstance(share, str):
             return f"on one thread: {share}"
         work = self._facts.work(loop)
-        if work < WORTH:
+        # How often it runs, only the run may know: then that is asked there.
+        if (work if share.length is None else self._facts.each(loop) * share.count) < WORTH:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
         if share.sums or share.left or share.added or share.near or share.arenas:
@@ -109,6 +110,8 @@ class _Choice:
     def _ranges(self, share: Independent, work: int) -> Ranges | str:
         if any(self._layout.store_size(v.type) > CELL for v in share.left):
             return "it leaves a large value behind"
+        if any(t and self._layout.alloc_size(t) != self._layout.store_size(t) for _, t in share.added):
+            return "it adds to numbers with gaps between them"
         sizes: dict[Value, int] = {}
         for site, _ in share.added:
             size = self._size(site)

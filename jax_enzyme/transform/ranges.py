@@ -209,7 +209,7 @@ class InRanges(Sharing):
         total = at.load(type_, element, bytes_)
         for number in range(self._ranges.count - 1):
             part = at.load(type_, at.gep(type_, at.offset(memory, number * size), [index]), bytes_)
-            total = at.binary("fadd", total, part)
+            total = at.binary("fadd" if isinstance(type_, T.FloatType) else "add", total, part)
         at.store(total, element, bytes_)
         at.count_on(index, each, last, end)
         Builder(end).ret(const_int(T.I64, 0))

@@ -124,6 +124,45 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "counts": Shared(
+        """void k(int n, const double *x, double *y) {
+  double sums[8], means[8];
+  int counts[8];
+  for (int q = 0; q < 8; q++) sums[q] = counts[q] = 0;
+#pragma omp parallel for reduction(+ : sums[:8], counts[:8])
+  for (int i = 0; i < n; i++) {
+    int q = i * 2654435761u >> 29;
+    sums[q] += x[i] * x[i] / (1 + x[i]);
+    counts[q]++;
+  }
+  for (int q = 0; q < 8; q++) means[q] = sums[q] / counts[q];
+  for (int i = 0; i < n; i++) y[i] = means[i & 7] * means[i & 7];
+}""",
+        "pjv",
+        all=True,
+    ),
+    "sums with gaps between them": Shared(
+        """void k(int n, const double *x, double *y) {
+  long double s[4] = {0, 0, 0, 0};
+#pragma omp parallel for reduction(+ : s[:4])
+  for (int i = 0; i < n; i++) s[i * 2654435761u >> 30] += x[i] * x[i] / (1 + x[i]);
+  for (int i = 0; i < n; i++) y[i] = s[i & 3];
+}""",
+        "v",
+        "it adds to numbers with gaps between them",
+    ),
+    "as many iterations as the data say": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  int m = 2000 + 1000 * x[0];
+  if (m > n) m = n;
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < m; i++) y[i] = exp(x[i]) * sin(x[i]);
+}""",
+        "pjv",
+        all=True,
+    ),
     "extremes": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {

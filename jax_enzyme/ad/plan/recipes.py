@@ -209,11 +209,12 @@ class Recipes:
                 objects = self.points_to.of(load.operands[0])
                 return bool(objects) and not self.memory.may_be_written(objects, loop)
 
-            return not self._is_shared(loop) and is_repeated(value, loop, self.code.loops, self.block_of, stays)
+            return not self.is_shared(loop) and is_repeated(value, loop, self.code.loops, self.block_of, stays)
 
         return frozenset(filter(repeats, self.code.nest(self.block_of[value])[1:]))
 
-    def _is_shared(self, loop: Loop) -> bool:
+    def is_shared(self, loop: Loop) -> bool:
+        """Whether several threads may run a loop, by its marks."""
         return any(marks_of(self.points_to.module, latch.terminator) for latch in loop.latches)
 
     @remembered

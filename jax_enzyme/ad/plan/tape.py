@@ -37,7 +37,9 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 from jax_enzyme.remembered import remembered
 
-_BOUNDED_BUT_NOT_EXACT = 1024
+_BOUNDED_BUT_NOT_EXACT, _SHARED_BUT_NOT_EXACT = 1024, 1 << 17
+"""Below so many iterations there is room for the most that a loop may have, where only the run knows how many it has:
+several threads may run one whose tape is an array, if it is marked."""
 _GUESS = 64.0
 _DOMAIN = MDNode(operands=[MDString("je.tape")])
 _SCOPES = {n: MDNode(operands=[MDString(f"je.tape.{n}"), _DOMAIN]) for n in (1, 2, 4, 8, 16)}
@@ -88,7 +90,7 @@ class Tape:
     a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer whether it may be
     the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes. `is_entered_once`
     says that no call of the function begins before another one ended, in memory that the first one used; `packs`, that
-    nests may be packed."""
+    nests may be packed; `is_shared`, of a loop that it is marked."""
 
     code: Instrumented
     recurrences: Recurrences
@@ -98,6 +100,7 @@ class Tape:
     node_threads: Threads | None = None
     is_entered_once: bool = False
     packs: bool = True
+    is_shared: Callable[[Loop], bool] = lambda loop: False
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
@@ -109,7 +112,8 @@ class Tape:
         if count.maximum is None:
             return None
         exact = count.exact is not None and count.exact.value is not None
-        short = exact or count.maximum < _BOUNDED_BUT_NOT_EXACT
+        shared = count.exact is not None and loop.parent is None and self.is_shared(loop)
+        short = exact or count.maximum < (_SHARED_BUT_NOT_EXACT if shared else _BOUNDED_BUT_NOT_EXACT)
         return count.maximum + 1 if short or self._is_packed(loop, count.maximum + 1) else None
 
     def _is_packed(self, loop: Loop, most: int) -> bool:
