@@ -24,7 +24,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, declared_name
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
 from jax_enzyme.ir.writer import to_text
@@ -42,6 +42,7 @@ _NUMBERS = {
 }
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
 _KEPT_ATTRIBUTES = ("nounwind", "willreturn", "norecurse", "memory(")
+_SCOPE = "llvm.experimental.noalias.scope.decl"  # of metadata that is not kept
 Numbers = str | tuple[str, str]
 _TWO_FLOATS = T.StructType((T.FLOAT, T.FLOAT))
 
@@ -135,6 +136,8 @@ def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
             function.prefix = ("internal", *(word for word in function.prefix if word not in LINKAGE))
             if function.name in symbols:
                 _return_structure(function)
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if declared_name(i) != _SCOPE]
         for instruction in function.instructions():
             instruction.metadata = _said(module, instruction)
             if isinstance(instruction, I.Compare):

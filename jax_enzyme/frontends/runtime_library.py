@@ -13,8 +13,7 @@ from importlib import resources
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
-from jax_enzyme.frontends.mpi_requests import begun_each_time, makes_requests
-from jax_enzyme.frontends.mpi_types import makes_types, packed_messages
+from jax_enzyme.frontends.mpi_objects import makes_objects, without_objects
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.passes import inline_everything
@@ -51,8 +50,8 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     if _makes_mpi_objects_in_fortran(ir):
         called = parse(linking.link(linking.reachable(ir, roots), [_compiled(_MPI_OF_FORTRAN)]))
         ir = to_text(inline_everything(called, roots, ["sroa", "instcombine", "simplifycfg"]))
-    if makes_requests(ir) or makes_types(ir):
-        ir = begun_each_time(packed_messages(linking.reachable(ir, roots)))
+    if makes_objects(ir):
+        ir = without_objects(linking.reachable(ir, roots))
     if (reduced or len(ir) < _LARGE) and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")

@@ -71,3 +71,40 @@ subroutine fortran_totals(n, x, y)
   call MPI_Allreduce(MPI_IN_PLACE, total, 1, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, error)
   y = total*x*before
 end subroutine
+
+! The first of two messages that comes, which is counted from 1, and what is asked for; parts of a product; a block of the
+! first process's that stays in place.
+subroutine fortran_any(n, x, y)
+  use mpi_f08
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: came(n), own(n), block(n), part
+  integer :: rank, size, at
+  logical :: gone
+  type(MPI_Request) :: requests(2), sent
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  requests(1) = MPI_REQUEST_NULL
+  call MPI_Irecv(came, n, MPI_DOUBLE_PRECISION, modulo(rank - 1, size), 1, MPI_COMM_WORLD, requests(2))
+  call MPI_Issend(x, n, MPI_DOUBLE_PRECISION, modulo(rank + 1, size), 1, MPI_COMM_WORLD, sent)
+  call MPI_Waitany(2, requests, at, MPI_STATUS_IGNORE)
+  gone = .false.
+  do while (.not. gone)
+    call MPI_Test(sent, gone, MPI_STATUS_IGNORE)
+  end do
+  own = x
+  call MPI_Reduce_scatter_block(MPI_IN_PLACE, own, 1, MPI_DOUBLE_PRECISION, MPI_PROD, MPI_COMM_WORLD)
+  block = x(1)
+  if (rank == 0) then
+    call MPI_Scatter(block, 1, MPI_DOUBLE_PRECISION, MPI_IN_PLACE, 1, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD)
+    part = block(1)
+  else
+    call MPI_Scatter(block, 1, MPI_DOUBLE_PRECISION, part, 1, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD)
+  end if
+  call MPI_Bcast(own(2), 1, MPI_DOUBLE_PRECISION, size - 1, MPI_COMM_WORLD)
+  block(2) = x(1)
+  call MPI_Bcast(block(2), 1, MPI_DOUBLE_PRECISION, size - 1, MPI_COMM_WORLD)
+  y = came**2*x*(at - 1) + own(1) + part*block(2)
+end subroutine

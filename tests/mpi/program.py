@@ -16,6 +16,8 @@ import jax_enzyme as je
 jax.config.update("jax_enable_x64", True)
 
 SOURCE = Path(__file__).parent / "kernels.c"
+COMPLETION = SOURCE.with_name("completion.c")
+OF_COMPLETION = ("asked", "parts", "blocks", "rings", "columns_again")
 N = 5
 
 
@@ -38,7 +40,8 @@ class Processes:
         if name.startswith("fortran"):
             signature = signature.replace("n: i32", "n: i32[]")
             return je.kernel(SOURCE.with_suffix(".f90"), name, signature, libraries=self._library)
-        return je.kernel(SOURCE, name, signature, flags=(f"-I{self._include}",), libraries=self._library)
+        source = COMPLETION if name in OF_COMPLETION else SOURCE
+        return je.kernel(source, name, signature, flags=(f"-I{self._include}",), libraries=self._library)
 
     def compiled(self, function: Callable[..., object], *arguments: object) -> Callable[..., object]:
         """The function for such arguments. It ends here, and is in the cache for others, where nothing is to be run."""
@@ -124,6 +127,30 @@ def others(x: jax.Array) -> jax.Array:
     return e.prod(0) * x + e.max(0) * e.min(0) * x**2
 
 
+def asked(x: jax.Array) -> jax.Array:
+    y = jnp.roll(x, 1, axis=0) ** 2 + 2 * jnp.roll(x, -1, axis=0) ** 2
+    return y * x + jnp.roll(y, 1, axis=0) ** 2
+
+
+def columns_again(x: jax.Array) -> jax.Array:
+    column, y = x**2, x
+    for _ in range(3):
+        came = jnp.roll(column, 1, axis=0)
+        column, y = came * x, y + came**2 * x
+    return y * jnp.roll(column, 1, axis=0)
+
+
+def parts(x: jax.Array) -> jax.Array:
+    before = jnp.concatenate([jnp.ones((1, x.shape[1])), jnp.cumprod(x, axis=0)[:-1]])
+    own, last = x.prod(0)[: len(x), None], x.sum(0)[: len(x), None]
+    return lax.cummax(x**2, axis=0) * x + before * own + last**2
+
+
+def blocks(x: jax.Array) -> jax.Array:
+    which = jnp.arange(x.shape[1]) % len(x)
+    return x * x[-1, which] ** 2 * x.T[: len(x)][:, which]
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
@@ -139,8 +166,14 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "uneven": uneven,
     "exchanged": exchanged,
     "prefixes": prefixes,
+    "asked": asked,
+    "parts": parts,
+    "blocks": blocks,
+    "rings": lambda x: x[-1] ** 2 * jnp.roll(x, -1, axis=0) * x,
+    "columns_again": columns_again,
     "fortran": halos,
     "fortran_types": columns,
+    "fortran_any": lambda x: jnp.roll(x, 1, axis=0) ** 2 * x + x.prod(0)[: len(x), None] + x[0, 0] * x[-1, :1],
     "fortran_totals": lambda x: (x**2).sum() * x * jnp.roll(x, 1, axis=0),
 }
 

@@ -284,82 +284,7 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
-    subroutine MPI_Isend(buf, count, datatype, dest, tag, comm, request, ierror)
-      import :: MPI_Comm, MPI_Datatype, MPI_Request
-      !dir$ ignore_tkr(tkr) buf
-      type(*), intent(in) :: buf(*)
-      integer, intent(in) :: count, dest, tag
-      type(MPI_Datatype), intent(in) :: datatype
-      type(MPI_Comm), intent(in) :: comm
-      type(MPI_Request), intent(out) :: request
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Irecv(buf, count, datatype, source, tag, comm, request, ierror)
-      import :: MPI_Comm, MPI_Datatype, MPI_Request
-      !dir$ ignore_tkr(tkr) buf
-      type(*) :: buf(*)
-      integer, intent(in) :: count, source, tag
-      type(MPI_Datatype), intent(in) :: datatype
-      type(MPI_Comm), intent(in) :: comm
-      type(MPI_Request), intent(out) :: request
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Send_init(buf, count, datatype, dest, tag, comm, request, ierror)
-      import :: MPI_Comm, MPI_Datatype, MPI_Request
-      !dir$ ignore_tkr(tkr) buf
-      type(*), intent(in) :: buf(*)
-      integer, intent(in) :: count, dest, tag
-      type(MPI_Datatype), intent(in) :: datatype
-      type(MPI_Comm), intent(in) :: comm
-      type(MPI_Request), intent(out) :: request
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Recv_init(buf, count, datatype, source, tag, comm, request, ierror)
-      import :: MPI_Comm, MPI_Datatype, MPI_Request
-      !dir$ ignore_tkr(tkr) buf
-      type(*) :: buf(*)
-      integer, intent(in) :: count, source, tag
-      type(MPI_Datatype), intent(in) :: datatype
-      type(MPI_Comm), intent(in) :: comm
-      type(MPI_Request), intent(out) :: request
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Start(request, ierror)
-      import :: MPI_Request
-      type(MPI_Request), intent(inout) :: request
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Startall(count, array_of_requests, ierror)
-      import :: MPI_Request
-      integer, intent(in) :: count
-      type(MPI_Request), intent(inout) :: array_of_requests(*)
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Wait(request, status, ierror)
-      import :: MPI_Request, MPI_Status
-      type(MPI_Request), intent(inout) :: request
-      type(MPI_Status) :: status
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Waitall(count, array_of_requests, array_of_statuses, ierror)
-      import :: MPI_Request, MPI_Status
-      integer, intent(in) :: count
-      type(MPI_Request), intent(inout) :: array_of_requests(*)
-      type(MPI_Status) :: array_of_statuses(*)
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Request_free(request, ierror)
-      import :: MPI_Request
-      type(MPI_Request), intent(inout) :: request
-      integer, optional, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Get_count(status, datatype, count, ierror)
-      import :: MPI_Datatype, MPI_Status
-      type(MPI_Status) :: status
-      type(MPI_Datatype), intent(in) :: datatype
-      integer, intent(out) :: count
-      integer, optional, intent(out) :: ierror
-    end subroutine
+    include 'mpi_f08_requests.h'
     subroutine MPI_Bcast(buffer, count, datatype, root, comm, ierror)
       import :: MPI_Comm, MPI_Datatype
       !dir$ ignore_tkr(tkr) buffer
@@ -386,6 +311,28 @@ module mpi_f08
       type(*), intent(in) :: sendbuf(*)
       type(*) :: recvbuf(*)
       integer, intent(in) :: count
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror)
+      import :: MPI_Comm, MPI_Datatype, MPI_Op
+      !dir$ ignore_tkr(tkr) sendbuf, recvbuf
+      type(*), intent(in) :: sendbuf(*)
+      type(*) :: recvbuf(*)
+      integer, intent(in) :: recvcounts(*)
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Op), intent(in) :: op
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror)
+      import :: MPI_Comm, MPI_Datatype, MPI_Op
+      !dir$ ignore_tkr(tkr) sendbuf, recvbuf
+      type(*), intent(in) :: sendbuf(*)
+      type(*) :: recvbuf(*)
+      integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
       type(MPI_Comm), intent(in) :: comm

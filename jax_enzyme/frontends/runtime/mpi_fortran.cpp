@@ -2,8 +2,10 @@
 // handles are those of MPICH, where Fortran's and C's are the same numbers; another MPI's communicator ends the program.
 // `mpi_f08` calls them as well (`fortran_include/mpi.f90`): its handles are structures of one number, and there may be
 // nowhere for the error.
-// provides: mpi_(send|ssend|rsend|recv|sendrecv|sendrecv_replace|isend|irecv|wait|waitall|bcast|reduce|allreduce)_
-// provides: mpi_(scan|exscan|gather|scatter|allgather|alltoall|gatherv|scatterv|allgatherv|alltoallv|barrier)_
+// provides: mpi_(send|ssend|rsend|recv|sendrecv|sendrecv_replace|isend|issend|irecv|bcast|reduce|allreduce)_
+// provides: mpi_(wait|waitall|waitany|waitsome|test|testall|testany|testsome|probe|iprobe)_
+// provides: mpi_(scan|exscan|reduce_scatter|reduce_scatter_block|gather|scatter|allgather|alltoall)_
+// provides: mpi_(gatherv|scatterv|allgatherv|alltoallv|barrier)_
 // provides: mpi_(send_init|recv_init|start|startall|request_free|get_count|abort|initialized|finalized|wtime|wtick)_
 // provides: mpi_comm_(rank|size|dup|split|free)_ mpi_cart_(create|coords|rank|shift|get|sub)_ mpi_dims_create_
 // provides: mpi_type_(contiguous|vector|create_hvector|indexed|create_indexed_block|create_struct|create_subarray)_
@@ -26,8 +28,8 @@ static int of_mpich(const int *comm) {
   if (!(*comm & 0x04000000)) __assert_fail("a communicator of MPICH: Fortran's calls of another MPI", "", 0, "");
   return *comm;
 }
-static const void *sent(const void *buffer) {
-  return buffer == &mpipriv1_.in_place ? reinterpret_cast<const void *>(-1L) : buffer;
+static void *given(const void *buffer) {
+  return buffer == &mpipriv1_.in_place ? reinterpret_cast<void *>(-1L) : const_cast<void *>(buffer);
 }
 static void *told(void *status) {
   return status == mpipriv1_.ignored || status == mpipriv2_.ignored ? reinterpret_cast<void *>(1L) : status;
@@ -44,9 +46,15 @@ static void tell(int *error, int code) {
 int MPI_Recv(OUT, int, int, int, int, int, OUT);
 int MPI_Sendrecv(IN, int, int, int, int, OUT, int, int, int, int, int, OUT);
 int MPI_Irecv(OUT, int, int, int, int, int, int *);
-int MPI_Isend(IN, int, int, int, int, int, int *);
 int MPI_Wait(int *, OUT);
 int MPI_Waitall(int, int *, OUT);
+int MPI_Waitany(int, int *, int *, OUT);
+int MPI_Test(int *, int *, OUT);
+int MPI_Testall(int, int *, int *, OUT);
+int MPI_Testany(int, int *, int *, int *, OUT);
+int MPI_Probe(int, int, int, OUT);
+int MPI_Iprobe(int, int, int, int *, OUT);
+int MPI_Reduce_scatter(IN, OUT, INT, int, int, int);
 int MPI_Bcast(OUT, int, int, int, int);
 int MPI_Reduce(IN, OUT, int, int, int, int, int);
 int MPI_Gatherv(IN, int, int, OUT, INT, INT, int, int, int);
@@ -54,7 +62,6 @@ int MPI_Scatterv(IN, INT, INT, int, OUT, int, int, int, int);
 int MPI_Allgatherv(IN, int, int, OUT, INT, INT, int, int);
 int MPI_Alltoallv(IN, INT, INT, int, OUT, INT, INT, int, int);
 int MPI_Sendrecv_replace(OUT, int, int, int, int, int, int, int, OUT);
-int MPI_Send_init(IN, int, int, int, int, int, int *);
 int MPI_Recv_init(OUT, int, int, int, int, int, int *);
 int MPI_Start(int *);
 int MPI_Startall(int, int *);
@@ -102,16 +109,20 @@ SEND(mpi_rsend_, MPI_Rsend)
 #define REDUCE(name, of) \
   int of(IN, OUT, int, int, int, int); \
   void name(IN x, OUT y, INT n, INT type, INT op, INT comm, int *error) { \
-    tell(error, of(sent(x), y, *n, *type, *op, of_mpich(comm))); \
+    tell(error, of(given(x), y, *n, *type, *op, of_mpich(comm))); \
   }
 REDUCE(mpi_allreduce_, MPI_Allreduce)
 REDUCE(mpi_scan_, MPI_Scan)
 REDUCE(mpi_exscan_, MPI_Exscan)
+REDUCE(mpi_reduce_scatter_block_, MPI_Reduce_scatter_block)
+void mpi_reduce_scatter_(IN x, OUT y, INT counts, INT type, INT op, INT comm, int *error) {
+  tell(error, MPI_Reduce_scatter(given(x), y, counts, *type, *op, of_mpich(comm)));
+}
 
 #define EXCHANGE(name, of) \
   int of(IN, int, int, OUT, int, int, int); \
   void name(IN x, INT n, INT type, OUT y, INT m, INT other, INT comm, int *error) { \
-    tell(error, of(sent(x), *n, *type, y, *m, *other, of_mpich(comm))); \
+    tell(error, of(given(x), *n, *type, y, *m, *other, of_mpich(comm))); \
   }
 EXCHANGE(mpi_allgather_, MPI_Allgather)
 EXCHANGE(mpi_alltoall_, MPI_Alltoall)
@@ -119,7 +130,7 @@ EXCHANGE(mpi_alltoall_, MPI_Alltoall)
 #define ROOTED(name, of) \
   int of(IN, int, int, OUT, int, int, int, int); \
   void name(IN x, INT n, INT type, OUT y, INT m, INT other, INT root, INT comm, int *error) { \
-    tell(error, of(sent(x), *n, *type, y, *m, *other, *root, of_mpich(comm))); \
+    tell(error, of(given(x), *n, *type, given(y), *m, *other, *root, of_mpich(comm))); \
   }
 ROOTED(mpi_gather_, MPI_Gather)
 ROOTED(mpi_scatter_, MPI_Scatter)
@@ -131,9 +142,14 @@ void mpi_sendrecv_(IN x, INT n, INT type, INT to, INT tag, OUT y, INT m, INT oth
                    OUT status, int *error) {
   tell(error, MPI_Sendrecv(x, *n, *type, *to, *tag, y, *m, *other, *from, *its, of_mpich(comm), told(status)));
 }
-void mpi_isend_(IN x, INT n, INT type, INT to, INT tag, INT comm, int *request, int *error) {
-  tell(error, MPI_Isend(x, *n, *type, *to, *tag, of_mpich(comm), request));
-}
+#define BEGIN(name, of) \
+  int of(IN, int, int, int, int, int, int *); \
+  void name(IN x, INT n, INT type, INT to, INT tag, INT comm, int *request, int *error) { \
+    tell(error, of(x, *n, *type, *to, *tag, of_mpich(comm), request)); \
+  }
+BEGIN(mpi_isend_, MPI_Isend)
+BEGIN(mpi_issend_, MPI_Issend)
+BEGIN(mpi_send_init_, MPI_Send_init)
 void mpi_irecv_(OUT y, INT n, INT type, INT from, INT tag, INT comm, int *request, int *error) {
   tell(error, MPI_Irecv(y, *n, *type, *from, *tag, of_mpich(comm), request));
 }
@@ -141,23 +157,56 @@ void mpi_wait_(int *request, OUT status, int *error) { tell(error, MPI_Wait(requ
 void mpi_waitall_(INT n, int *requests, OUT statuses, int *error) {
   tell(error, MPI_Waitall(*n, requests, told(statuses)));
 }
+// Places are counted from 1; that of no request is MPI_UNDEFINED.
+static void counted(int *places, int many) {
+  for (int i = 0; i < many; i++)
+    if (places[i] >= 0) places[i]++;
+}
+void mpi_waitany_(INT n, int *requests, int *index, OUT status, int *error) {
+  tell(error, MPI_Waitany(*n, requests, index, told(status)));
+  counted(index, 1);
+}
+void mpi_test_(int *request, int *flag, OUT status, int *error) {
+  tell(error, MPI_Test(request, flag, told(status)));
+}
+void mpi_testall_(INT n, int *requests, int *flag, OUT statuses, int *error) {
+  tell(error, MPI_Testall(*n, requests, flag, told(statuses)));
+}
+void mpi_testany_(INT n, int *requests, int *index, int *flag, OUT status, int *error) {
+  tell(error, MPI_Testany(*n, requests, index, flag, told(status)));
+  counted(index, 1);
+}
+#define SOME(name, of) \
+  int of(int, int *, int *, int *, OUT); \
+  void name(INT n, int *requests, int *many, int *places, OUT statuses, int *error) { \
+    tell(error, of(*n, requests, many, places, told(statuses))); \
+    counted(places, *many); \
+  }
+SOME(mpi_waitsome_, MPI_Waitsome)
+SOME(mpi_testsome_, MPI_Testsome)
+void mpi_probe_(INT from, INT tag, INT comm, OUT status, int *error) {
+  tell(error, MPI_Probe(*from, *tag, of_mpich(comm), told(status)));
+}
+void mpi_iprobe_(INT from, INT tag, INT comm, int *flag, OUT status, int *error) {
+  tell(error, MPI_Iprobe(*from, *tag, of_mpich(comm), flag, told(status)));
+}
 void mpi_bcast_(OUT x, INT n, INT type, INT root, INT comm, int *error) {
   tell(error, MPI_Bcast(x, *n, *type, *root, of_mpich(comm)));
 }
 void mpi_reduce_(IN x, OUT y, INT n, INT type, INT op, INT root, INT comm, int *error) {
-  tell(error, MPI_Reduce(sent(x), y, *n, *type, *op, *root, of_mpich(comm)));
+  tell(error, MPI_Reduce(given(x), y, *n, *type, *op, *root, of_mpich(comm)));
 }
 void mpi_gatherv_(IN x, INT n, INT type, OUT y, INT m, INT at, INT other, INT root, INT comm, int *error) {
-  tell(error, MPI_Gatherv(sent(x), *n, *type, y, m, at, *other, *root, of_mpich(comm)));
+  tell(error, MPI_Gatherv(given(x), *n, *type, y, m, at, *other, *root, of_mpich(comm)));
 }
 void mpi_scatterv_(IN x, INT n, INT at, INT type, OUT y, INT m, INT other, INT root, INT comm, int *error) {
-  tell(error, MPI_Scatterv(x, n, at, *type, y, *m, *other, *root, of_mpich(comm)));
+  tell(error, MPI_Scatterv(x, n, at, *type, given(y), *m, *other, *root, of_mpich(comm)));
 }
 void mpi_allgatherv_(IN x, INT n, INT type, OUT y, INT m, INT at, INT other, INT comm, int *error) {
-  tell(error, MPI_Allgatherv(sent(x), *n, *type, y, m, at, *other, of_mpich(comm)));
+  tell(error, MPI_Allgatherv(given(x), *n, *type, y, m, at, *other, of_mpich(comm)));
 }
 void mpi_alltoallv_(IN x, INT n, INT from, INT type, OUT y, INT m, INT at, INT other, INT comm, int *error) {
-  tell(error, MPI_Alltoallv(sent(x), n, from, *type, y, m, at, *other, of_mpich(comm)));
+  tell(error, MPI_Alltoallv(given(x), n, from, *type, y, m, at, *other, of_mpich(comm)));
 }
 void mpi_barrier_(INT comm, int *error) { tell(error, MPI_Barrier(of_mpich(comm))); }
 void mpi_comm_rank_(INT comm, int *rank, int *error) { tell(error, MPI_Comm_rank(of_mpich(comm), rank)); }
@@ -169,9 +218,6 @@ void mpi_comm_split_(INT comm, INT color, INT key, int *made, int *error) {
 void mpi_sendrecv_replace_(OUT x, INT n, INT type, INT to, INT tag, INT from, INT its, INT comm, OUT status,
                            int *error) {
   tell(error, MPI_Sendrecv_replace(x, *n, *type, *to, *tag, *from, *its, of_mpich(comm), told(status)));
-}
-void mpi_send_init_(IN x, INT n, INT type, INT to, INT tag, INT comm, int *request, int *error) {
-  tell(error, MPI_Send_init(x, *n, *type, *to, *tag, of_mpich(comm), request));
 }
 void mpi_recv_init_(OUT y, INT n, INT type, INT from, INT tag, INT comm, int *request, int *error) {
   tell(error, MPI_Recv_init(y, *n, *type, *from, *tag, of_mpich(comm), request));

@@ -1,5 +1,5 @@
 #pragma once
-// Requests and datatypes of our own (frontends/mpi_requests.py, mpi_types.py) in the binary interface of MPICH.
+// Requests and datatypes of our own (frontends/mpi_objects.py) in the binary interface of MPICH.
 typedef int HANDLE;
 #define NOTHING 0x2c000000
 #define NO_TYPE 0x0c000000

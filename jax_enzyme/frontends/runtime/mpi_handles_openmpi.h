@@ -1,5 +1,5 @@
 #pragma once
-// Requests and datatypes of our own (frontends/mpi_requests.py, mpi_types.py) in the binary interface of Open MPI.
+// Requests and datatypes of our own (frontends/mpi_objects.py) in the binary interface of Open MPI.
 extern "C" char ompi_request_null[], ompi_mpi_datatype_null[], ompi_mpi_double[], ompi_mpi_float[];
 typedef void *HANDLE;
 #define NOTHING (static_cast<void *>(ompi_request_null))

@@ -1,5 +1,5 @@
 #pragma once
-// Requests and datatypes of our own (frontends/mpi_requests.py, mpi_types.py) in the standard binary interface of MPI 5,
+// Requests and datatypes of our own (frontends/mpi_objects.py) in the standard binary interface of MPI 5,
 // whose own handles are from 0x100 on.
 typedef void *HANDLE;
 #define NOTHING reinterpret_cast<void *>(0x180L)

@@ -24,6 +24,9 @@ struct je_mpi_status {
 #define JE_MIN 0x58000002
 #define JE_SUM 0x58000003
 #define JE_WORLD 0x44000000
+#define JE_NO_COMM 0x04000000
+#define JE_NO_REQUEST 0x2c000000
+#define JE_UNDEFINED (-32766)
 #define JE_INT 0x4c000405
 #define JE_s 0x4c00040a
 #define JE_d 0x4c00080b
@@ -38,7 +41,8 @@ struct je_mpi_status {
   unsigned long count;
 };
 extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_int[], ompi_mpi_float[],
-    ompi_mpi_double[], ompi_mpi_c_float_complex[], ompi_mpi_c_double_complex[], ompi_mpi_comm_world[];
+    ompi_mpi_double[], ompi_mpi_c_float_complex[], ompi_mpi_c_double_complex[], ompi_mpi_comm_world[],
+    ompi_mpi_comm_null[], ompi_request_null[];
 #define JE_IN_PLACE ((void *)1)
 #define JE_NO_STATUS ((struct je_mpi_status *)0)
 #define JE_ANY_SOURCE (-1)
@@ -48,6 +52,9 @@ extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_in
 #define JE_MIN ((handle)ompi_mpi_op_min)
 #define JE_SUM ((handle)ompi_mpi_op_sum)
 #define JE_WORLD ((handle)ompi_mpi_comm_world)
+#define JE_NO_COMM ((handle)ompi_mpi_comm_null)
+#define JE_NO_REQUEST ((handle)ompi_request_null)
+#define JE_UNDEFINED (-32766)
 #define JE_INT ((handle)ompi_mpi_int)
 #define JE_s ((handle)ompi_mpi_float)
 #define JE_d ((handle)ompi_mpi_double)
@@ -69,6 +76,9 @@ struct je_mpi_status {
 #define JE_MIN ((handle)0x22)
 #define JE_SUM ((handle)0x21)
 #define JE_WORLD ((handle)0x101)
+#define JE_NO_COMM ((handle)0x100)
+#define JE_NO_REQUEST ((handle)0x180)
+#define JE_UNDEFINED (-32766)
 #define JE_INT ((handle)0x209)
 #define JE_s ((handle)0x210)
 #define JE_d ((handle)0x214)
@@ -89,6 +99,13 @@ extern int MPI_Recv(void *buf, int count, handle type, int from, int tag, handle
 extern int MPI_Isend(const void *buf, int count, handle type, int to, int tag, handle comm, handle *request);
 extern int MPI_Irecv(void *buf, int count, handle type, int from, int tag, handle comm, handle *request);
 extern int MPI_Wait(handle *request, struct je_mpi_status *status);
+extern int MPI_Waitany(int count, handle *requests, int *index, struct je_mpi_status *status);
+extern int MPI_Waitsome(int count, handle *requests, int *many, int *indices, struct je_mpi_status *statuses);
+extern int MPI_Test(handle *request, int *flag, struct je_mpi_status *status);
+extern int MPI_Testany(int count, handle *requests, int *index, int *flag, struct je_mpi_status *status);
+extern int MPI_Testsome(int count, handle *requests, int *many, int *indices, struct je_mpi_status *statuses);
+extern int MPI_Testall(int count, handle *requests, int *flag, struct je_mpi_status *statuses);
+extern int MPI_Request_get_status(handle request, int *flag, struct je_mpi_status *status);
 extern int MPI_Sendrecv(const void *out, int out_count, handle out_type, int to, int out_tag, void *in, int in_count,
                         handle in_type, int from, int in_tag, handle comm, struct je_mpi_status *status);
 extern int MPI_Sendrecv_replace(void *buf, int count, handle type, int to, int out_tag, int from, int in_tag,
@@ -97,6 +114,7 @@ extern int MPI_Bcast(void *buf, int count, handle type, int root, handle comm);
 extern int MPI_Reduce(const void *out, void *in, int count, handle type, handle op, int root, handle comm);
 extern int MPI_Allreduce(const void *out, void *in, int count, handle type, handle op, handle comm);
 extern int MPI_Reduce_scatter_block(const void *out, void *in, int count, handle type, handle op, handle comm);
+extern int MPI_Reduce_scatter(const void *out, void *in, const int *counts, handle type, handle op, handle comm);
 extern int MPI_Scan(const void *out, void *in, int count, handle type, handle op, handle comm);
 extern int MPI_Exscan(const void *out, void *in, int count, handle type, handle op, handle comm);
 extern int MPI_Gather(const void *out, int out_count, handle out_type, void *in, int in_count, handle in_type, int root,

@@ -2,7 +2,7 @@
 
 static inline void je_not_in_place(const void *out, const void *in, handle comm) {
   if (out == JE_IN_PLACE || in == JE_IN_PLACE)
-    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, of Allgather, Gather, Scatter or a reduction");
+    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, where the call has a rule for it");
 }
 
 static inline long je_root_only(long count, int root, handle comm) { return je_rank(comm) == root ? count : 0; }
@@ -196,18 +196,23 @@ void *RULE(allgather_in_place, _forward)(const REAL *out, int out_count, handle 
 
 void RULE(allgather_in_place, _reverse)(void *frame) { je_allgather_reverse(frame, 1); }
 
-/* Block j of process k becomes block k of process j */
+/* Block j of process k becomes block k of process j. In place it is sent from where it will be. */
 
-void RULE(alltoall, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
-                          handle comm, const REAL *sout, REAL *sin) {
+static void je_alltoall_jvp(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                            handle comm, int count, const REAL *sout, REAL *sin) {
   long size = je_size(comm);
-  REAL *moved = je_copy(sout, size * out_count), *got = je_zeros(size * in_count);
-  je_not_in_place(out, in, comm);
+  REAL *moved = je_copy(sout, size * count), *got = je_zeros(size * in_count);
   je_check(MPI_Alltoall(out, out_count, out_type, in, in_count, in_type, comm), comm);
-  je_check(MPI_Alltoall(moved, out_count, NUMBER, got, in_count, NUMBER, comm), comm);
+  je_check(MPI_Alltoall(moved, count, NUMBER, got, in_count, NUMBER, comm), comm);
   je_set(sin, got, size * in_count);
   free(moved);
   free(got);
+}
+
+void RULE(alltoall, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                          handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_alltoall_jvp(out, out_count, out_type, in, in_count, in_type, comm, out_count, sout, sin);
 }
 
 void *RULE(alltoall, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
@@ -229,46 +234,19 @@ void RULE(alltoall, _reverse)(void *frame) {
   free(back);
 }
 
-/* Sums over the processes up to this one, or before it:  xbar is the same sum, over the processes from the last on */
-
-static handle je_backwards(handle comm) {
-  handle turned;
-  je_check(MPI_Comm_split(comm, 0, -je_rank(comm), &turned), comm);
-  return turned;
+void RULE(alltoall_in_place, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                   handle in_type, handle comm, REAL *sin) {
+  je_alltoall_jvp(out, out_count, out_type, in, in_count, in_type, comm, in_count, sin, sin);
 }
 
-#define SCANS(name, function, first)                                                                                   \
-  void RULE(name, _jvp)(const REAL *out, REAL *in, int count, handle type, handle op, handle comm, const REAL *sout,   \
-                        REAL *sin) {                                                                                   \
-    REAL *moved = je_copy(sout, count), *got = je_zeros(count);                                                        \
-    je_not_in_place(out, in, comm);                                                                                    \
-    je_check(function(out, in, count, type, op, comm), comm);                                                          \
-    je_check(function(moved, got, count, NUMBER, JE_SUM, comm), comm);                                                 \
-    if (je_rank(comm) >= first) je_set(sin, got, count);                                                               \
-    free(moved);                                                                                                       \
-    free(got);                                                                                                         \
-  }                                                                                                                    \
-  void *RULE(name, _forward)(const REAL *out, REAL *in, int count, handle type, handle op, handle comm, REAL *sout,    \
-                             REAL *sin, long stable, void *arena) {                                                    \
-    (void)stable;                                                                                                      \
-    je_not_in_place(out, in, comm);                                                                                    \
-    je_check(function(out, in, count, type, op, comm), comm);                                                          \
-    return je_blocks(arena, count, count, 0, comm, sout, je_rank(comm) >= first ? sin : 0);                            \
-  }                                                                                                                    \
-  void RULE(name, _reverse)(void *frame) {                                                                             \
-    struct je_blocks *f = frame;                                                                                       \
-    REAL *bar = je_copy(f->sin, f->in_count), *back = je_zeros(f->in_count);                                           \
-    handle turned = je_backwards(f->comm);                                                                             \
-    je_check(function(bar, back, f->in_count, NUMBER, JE_SUM, turned), f->comm);                                       \
-    MPI_Comm_free(&turned);                                                                                            \
-    je_clear(f->sin, f->in_count);                                                                                     \
-    je_add(f->sout, back, f->in_count);                                                                                \
-    free(bar);                                                                                                         \
-    free(back);                                                                                                        \
-  }
+void *RULE(alltoall_in_place, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                        handle in_type, handle comm, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_check(MPI_Alltoall(out, out_count, out_type, in, in_count, in_type, comm), comm);
+  return je_blocks(arena, in_count, in_count, 0, comm, sin, sin);
+}
 
-SCANS(scan, MPI_Scan, 0)
-SCANS(exscan, MPI_Exscan, 1)
+void RULE(alltoall_in_place, _reverse)(void *frame) { RULE(alltoall, _reverse)(frame); }
 
 /* Blocks of several lengths: `counts` and `starts` count for the process that has them all. */
 
@@ -300,16 +278,26 @@ static struct je_blocks *je_several(void *arena, int here, int count, const int 
   return f;
 }
 
-void RULE(gatherv, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
-                         handle in_type, int root, handle comm, const REAL *sout, REAL *sin) {
+/* A process's own block, where it will be. */
+static REAL *je_own_block(REAL *shadow, const int *starts, handle comm) {
+  return shadow ? shadow + (long)starts[je_rank(comm)] * WIDTH : 0;
+}
+
+static void je_gatherv_jvp(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
+                           handle in_type, int root, handle comm, int own, const REAL *sout, REAL *sin) {
   int blocks = je_root_only(je_size(comm), root, comm);
-  REAL *moved = je_copy(sout, count), *got = je_zeros(je_extent(counts, starts, blocks));
-  je_not_in_place(out, in, comm);
+  REAL *moved = je_copy(sout, own), *got = je_zeros(je_extent(counts, starts, blocks));
   je_check(MPI_Gatherv(out, count, out_type, in, counts, starts, in_type, root, comm), comm);
-  je_check(MPI_Gatherv(moved, count, NUMBER, got, counts, starts, NUMBER, root, comm), comm);
+  je_check(MPI_Gatherv(moved, own, NUMBER, got, counts, starts, NUMBER, root, comm), comm);
   je_set_blocks(sin, got, counts, starts, blocks, 0);
   free(moved);
   free(got);
+}
+
+void RULE(gatherv, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
+                         handle in_type, int root, handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_gatherv_jvp(out, count, out_type, in, counts, starts, in_type, root, comm, count, sout, sin);
 }
 
 void *RULE(gatherv, _forward)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
@@ -332,16 +320,37 @@ void RULE(gatherv, _reverse)(void *frame) {
   free(back);
 }
 
-void RULE(scatterv, _jvp)(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in, int count,
-                          handle in_type, int root, handle comm, const REAL *sout, REAL *sin) {
+void RULE(gatherv_in_place, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                                  const int *starts, handle in_type, int root, handle comm, REAL *sin) {
+  je_gatherv_jvp(out, count, out_type, in, counts, starts, in_type, root, comm, counts[root],
+                 je_own_block(sin, starts, comm), sin);
+}
+
+void *RULE(gatherv_in_place, _forward)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                                       const int *starts, handle in_type, int root, handle comm, REAL *sin, long stable,
+                                       void *arena) {
+  (void)stable;
+  je_check(MPI_Gatherv(out, count, out_type, in, counts, starts, in_type, root, comm), comm);
+  return je_several(arena, 1, counts[root], counts, starts, root, comm, je_own_block(sin, starts, comm), sin);
+}
+
+void RULE(gatherv_in_place, _reverse)(void *frame) { RULE(gatherv, _reverse)(frame); }
+
+static void je_scatterv_jvp(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in, int count,
+                            handle in_type, int root, handle comm, int own, const REAL *sout, REAL *sin) {
   int blocks = je_root_only(je_size(comm), root, comm);
-  REAL *moved = je_copy(sout, je_extent(counts, starts, blocks)), *got = je_zeros(count);
-  je_not_in_place(out, in, comm);
+  REAL *moved = je_copy(sout, je_extent(counts, starts, blocks)), *got = je_zeros(own);
   je_check(MPI_Scatterv(out, counts, starts, out_type, in, count, in_type, root, comm), comm);
-  je_check(MPI_Scatterv(moved, counts, starts, NUMBER, got, count, NUMBER, root, comm), comm);
-  je_set(sin, got, count);
+  je_check(MPI_Scatterv(moved, counts, starts, NUMBER, got, own, NUMBER, root, comm), comm);
+  je_set(sin, got, own);
   free(moved);
   free(got);
+}
+
+void RULE(scatterv, _jvp)(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in, int count,
+                          handle in_type, int root, handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_scatterv_jvp(out, counts, starts, out_type, in, count, in_type, root, comm, count, sout, sin);
 }
 
 void *RULE(scatterv, _forward)(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in,
@@ -364,16 +373,36 @@ void RULE(scatterv, _reverse)(void *frame) {
   free(back);
 }
 
-void RULE(allgatherv, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
-                            handle in_type, handle comm, const REAL *sout, REAL *sin) {
+void RULE(scatterv_in_place, _jvp)(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in,
+                                   int count, handle in_type, int root, handle comm, const REAL *sout) {
+  je_scatterv_jvp(out, counts, starts, out_type, in, count, in_type, root, comm, counts[root], sout, 0);
+}
+
+void *RULE(scatterv_in_place, _forward)(const REAL *out, const int *counts, const int *starts, handle out_type,
+                                        REAL *in, int count, handle in_type, int root, handle comm, REAL *sout,
+                                        long stable, void *arena) {
+  (void)stable;
+  je_check(MPI_Scatterv(out, counts, starts, out_type, in, count, in_type, root, comm), comm);
+  return je_several(arena, 1, counts[root], counts, starts, root, comm, sout, je_own_block(sout, starts, comm));
+}
+
+void RULE(scatterv_in_place, _reverse)(void *frame) { RULE(scatterv, _reverse)(frame); }
+
+static void je_allgatherv_jvp(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                              const int *starts, handle in_type, handle comm, int own, const REAL *sout, REAL *sin) {
   int size = je_size(comm);
-  REAL *moved = je_copy(sout, count), *got = je_zeros(je_extent(counts, starts, size));
-  je_not_in_place(out, in, comm);
+  REAL *moved = je_copy(sout, own), *got = je_zeros(je_extent(counts, starts, size));
   je_check(MPI_Allgatherv(out, count, out_type, in, counts, starts, in_type, comm), comm);
-  je_check(MPI_Allgatherv(moved, count, NUMBER, got, counts, starts, NUMBER, comm), comm);
+  je_check(MPI_Allgatherv(moved, own, NUMBER, got, counts, starts, NUMBER, comm), comm);
   je_set_blocks(sin, got, counts, starts, size, 0);
   free(moved);
   free(got);
+}
+
+void RULE(allgatherv, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
+                            handle in_type, handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_allgatherv_jvp(out, count, out_type, in, counts, starts, in_type, comm, count, sout, sin);
 }
 
 void *RULE(allgatherv, _forward)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
@@ -398,6 +427,22 @@ void RULE(allgatherv, _reverse)(void *frame) {
   free(bar);
   free(back);
 }
+
+void RULE(allgatherv_in_place, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                                     const int *starts, handle in_type, handle comm, REAL *sin) {
+  je_allgatherv_jvp(out, count, out_type, in, counts, starts, in_type, comm, counts[je_rank(comm)],
+                    je_own_block(sin, starts, comm), sin);
+}
+
+void *RULE(allgatherv_in_place, _forward)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                                          const int *starts, handle in_type, handle comm, REAL *sin, long stable,
+                                          void *arena) {
+  (void)stable;
+  je_check(MPI_Allgatherv(out, count, out_type, in, counts, starts, in_type, comm), comm);
+  return je_several(arena, 1, counts[je_rank(comm)], counts, starts, 0, comm, je_own_block(sin, starts, comm), sin);
+}
+
+void RULE(allgatherv_in_place, _reverse)(void *frame) { RULE(allgatherv, _reverse)(frame); }
 
 /* Blocks that differ, from each to each. What is sent to several comes back as blocks of its own, which are added. */
 

@@ -59,6 +59,12 @@ static struct je_came je_came(int from, const struct je_mpi_status *status, hand
   return came;
 }
 
+/* Stops where it was one of a process that is in its reverse sweep already. */
+static void je_no_derivative(struct je_came came, handle comm) {
+  if (came.tag >= JE_BACK)
+    je_stop(comm, "jax_enzyme: a probe in a derivative names a source or a tag: not MPI_ANY_SOURCE and MPI_ANY_TAG");
+}
+
 static struct je_came je_receive(REAL *buf, int count, handle type, int from, int tag, handle comm,
                                  struct je_mpi_status *status) {
   struct je_mpi_status own;
@@ -89,6 +95,7 @@ void *RULE(recv, _forward)(REAL *buf, int count, handle type, int from, int tag,
   (void)stable;
   je_in_order(je_requests_begun, 1, from, tag, comm);
   f->came = je_receive(buf, count, type, from, tag, comm, status);
+  je_no_derivative(f->came, comm);
   f->comm = comm, f->shadow = sbuf;
   return f;
 }

@@ -67,49 +67,20 @@ static void je_in_order(int number_of, int incoming, int peer, int tag, handle c
               "which they are begun, or by one MPI_Waitall");
 }
 
-static void je_complete(handle *request, struct je_mpi_status *own, struct je_mpi_status *status, handle comm) {
-  je_check(MPI_Wait(request, own), comm);
-  if (status != JE_NO_STATUS) *status = *own;
+static void je_in_order_of(const struct je_request *r) {
+  je_in_order(r->number_of, r->incoming, r->peer, r->tag, r->comm);
 }
 
-/* Begun */
-
-void RULE(isend, _jvp)(const REAL *buf, int count, handle type, int to, int tag, handle comm, handle *request,
-                       const REAL *sbuf) {
-  struct je_request *r = malloc(sizeof *r);
-  je_check(MPI_Isend(buf, count, type, to, tag, comm, request), comm);
-  je_under_way(r, *request, 0, count, to, tag, comm, 0);
-  r->moved = je_copy(sbuf, count);
-  je_check(MPI_Isend(r->moved, count, NUMBER, to, tag, comm, &r->back), comm);
-}
-
-void *RULE(isend, _forward)(const REAL *buf, int count, handle type, int to, int tag, handle comm, handle *request,
-                            REAL *sbuf, long stable, void *arena) {
-  struct je_request *r = je_arena_allocate(arena, sizeof *r);
-  (void)stable;
-  je_check(MPI_Isend(buf, count, type, to, tag, comm, request), comm);
-  je_under_way(r, *request, 0, count, to, tag, comm, sbuf);
-  return r;
-}
-
-void RULE(irecv, _jvp)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request, REAL *sbuf) {
-  struct je_request *r = malloc(sizeof *r);
-  if (from == JE_ANY_SOURCE || tag == JE_ANY_TAG)
-    je_stop(comm, "jax_enzyme: MPI_Irecv in forward mode names its source and tag");
-  je_check(MPI_Irecv(buf, count, type, from, tag, comm, request), comm);
-  je_under_way(r, *request, 1, count, from, tag, comm, sbuf);
-  r->moved = je_zeros(count);
-  je_check(MPI_Irecv(r->moved, count, NUMBER, from, tag, comm, &r->back), comm);
-}
-
-void *RULE(irecv, _forward)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request,
-                            REAL *sbuf, long stable, void *arena) {
-  struct je_request *r = je_arena_allocate(arena, sizeof *r);
-  (void)stable;
-  je_no_wildcards(from, tag, comm);
-  je_check(MPI_Irecv(buf, count, type, from, tag, comm, request), comm);
-  je_under_way(r, *request, 1, count, from, tag, comm, sbuf);
-  return r;
+/* The message of a tangent has come, or gone. */
+static void je_landed_jvp(struct je_request *r) {
+  struct je_mpi_status moved;
+  je_check(MPI_Wait(&r->back, &moved), r->comm);
+  if (r->incoming && r->count) {
+    MPI_Get_count(&moved, r->number, &r->count);
+    je_move(r, r->shadow, r->moved, r->count, 0);
+  }
+  free(r->moved);
+  free(r);
 }
 
 /* The message back of one that has been waited for. */
@@ -134,74 +105,50 @@ static void je_end_back(struct je_request *r) {
   free(r->moved);
 }
 
-void RULE(isend, _reverse)(void *frame) { je_end_back(frame); }
+/* Begun */
+
+#define BEGINS(name, function)                                                                                         \
+  extern int function(const void *buf, int count, handle type, int to, int tag, handle comm, handle *request);         \
+  void RULE(name, _jvp)(const REAL *buf, int count, handle type, int to, int tag, handle comm, handle *request,        \
+                        const REAL *sbuf) {                                                                            \
+    struct je_request *r = malloc(sizeof *r);                                                                          \
+    je_check(function(buf, count, type, to, tag, comm, request), comm);                                                \
+    je_under_way(r, *request, 0, count, to, tag, comm, 0);                                                             \
+    r->moved = je_copy(sbuf, count);                                                                                   \
+    je_check(MPI_Isend(r->moved, count, NUMBER, to, tag, comm, &r->back), comm);                                       \
+  }                                                                                                                    \
+  void *RULE(name, _forward)(const REAL *buf, int count, handle type, int to, int tag, handle comm, handle *request,   \
+                             REAL *sbuf, long stable, void *arena) {                                                   \
+    struct je_request *r = je_arena_allocate(arena, sizeof *r);                                                        \
+    (void)stable;                                                                                                      \
+    je_check(function(buf, count, type, to, tag, comm, request), comm);                                                \
+    je_under_way(r, *request, 0, count, to, tag, comm, sbuf);                                                          \
+    return r;                                                                                                          \
+  }                                                                                                                    \
+  void RULE(name, _reverse)(void *frame) { je_end_back(frame); }
+
+void RULE(irecv, _jvp)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request, REAL *sbuf) {
+  struct je_request *r = malloc(sizeof *r);
+  if (from == JE_ANY_SOURCE || tag == JE_ANY_TAG)
+    je_stop(comm, "jax_enzyme: MPI_Irecv in forward mode names its source and tag");
+  je_check(MPI_Irecv(buf, count, type, from, tag, comm, request), comm);
+  je_under_way(r, *request, 1, count, from, tag, comm, sbuf);
+  r->moved = je_zeros(count);
+  je_check(MPI_Irecv(r->moved, count, NUMBER, from, tag, comm, &r->back), comm);
+}
+
+void *RULE(irecv, _forward)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request,
+                            REAL *sbuf, long stable, void *arena) {
+  struct je_request *r = je_arena_allocate(arena, sizeof *r);
+  (void)stable;
+  je_no_wildcards(from, tag, comm);
+  je_check(MPI_Irecv(buf, count, type, from, tag, comm, request), comm);
+  je_under_way(r, *request, 1, count, from, tag, comm, sbuf);
+  return r;
+}
+
 void RULE(irecv, _reverse)(void *frame) { je_end_back(frame); }
 
-/* Waited for: one or several, which all functions below do the same way. */
-
-static void je_wait_jvp(int count, handle *requests, struct je_mpi_status *statuses) {
-  for (int i = 0; i < count; i++) {
-    struct je_mpi_status own, moved;
-    struct je_request *r = je_found(requests[i]);
-    je_complete(&requests[i], &own, statuses == JE_NO_STATUS ? statuses : statuses + i, JE_WORLD);
-    if (!r) continue;
-    je_check(MPI_Wait(&r->back, &moved), r->comm);
-    if (r->incoming && r->count) {
-      MPI_Get_count(&moved, r->number, &r->count);
-      je_move(r, r->shadow, r->moved, r->count, 0);
-    }
-    free(r->moved);
-    free(r);
-  }
-}
-
-struct je_waited {
-  int count;
-  struct je_request **of;
-};
-
-static void *je_wait_forward(int count, handle *requests, struct je_mpi_status *statuses, void *arena) {
-  struct je_waited *f = je_arena_allocate(arena, sizeof *f);
-  f->count = 0;
-  f->of = je_arena_allocate(arena, (count + 1) * sizeof *f->of);
-  for (int i = 0; i < count; i++) {
-    struct je_mpi_status own;
-    struct je_request *r = je_found(requests[i]);
-    je_complete(&requests[i], &own, statuses == JE_NO_STATUS ? statuses : statuses + i, JE_WORLD);
-    if (!r) continue;
-    if (r->incoming && r->count) {
-      r->peer = own.source, r->tag = own.tag;
-      MPI_Get_count(&own, r->number, &r->count);
-    }
-    int at = f->count++; /* in the order in which they were begun */
-    for (; at > 0 && f->of[at - 1]->number_of > r->number_of; at--) f->of[at] = f->of[at - 1];
-    f->of[at] = r;
-  }
-  for (int i = 0; i < f->count; i++)
-    je_in_order(f->of[i]->number_of, f->of[i]->incoming, f->of[i]->peer, f->of[i]->tag, f->of[i]->comm);
-  return f;
-}
-
-static void je_wait_reverse(const struct je_waited *f) {
-  for (int i = f->count - 1; i >= 0; i--) je_begin_back(f->of[i]);
-}
-
-void RULE(wait, _jvp)(handle *request, struct je_mpi_status *status) { je_wait_jvp(1, request, status); }
-
-void *RULE(wait, _forward)(handle *request, struct je_mpi_status *status, long stable, void *arena) {
-  (void)stable;
-  return je_wait_forward(1, request, status, arena);
-}
-
-void RULE(wait, _reverse)(void *frame) { je_wait_reverse(frame); }
-
-void RULE(waitall, _jvp)(int count, handle *requests, struct je_mpi_status *statuses) {
-  je_wait_jvp(count, requests, statuses);
-}
-
-void *RULE(waitall, _forward)(int count, handle *requests, struct je_mpi_status *statuses, long stable, void *arena) {
-  (void)stable;
-  return je_wait_forward(count, requests, statuses, arena);
-}
-
-void RULE(waitall, _reverse)(void *frame) { je_wait_reverse(frame); }
+BEGINS(isend, MPI_Isend)
+BEGINS(issend, MPI_Issend)
+BEGINS(irsend, MPI_Irsend)

@@ -28,14 +28,32 @@ Recv              in:F+ count:v type:t from:v tag:v comm:v status:I+
 Sendrecv          out:F count:v type:t to:v tag:v in:F+ count:v type:t from:v tag:v comm:v status:I+
 Sendrecv_replace  in:F+ count:v type:t to:v tag:v from:v tag:v comm:v status:I+
 Isend             out:F count:v type:t to:v tag:v comm:v request:I+
+Issend            out:F count:v type:t to:v tag:v comm:v request:I+
+Irsend            out:F count:v type:t to:v tag:v comm:v request:I+
 Irecv             in:F+ count:v type:t from:v tag:v comm:v request:I+
 Wait              request:I+ status:I+
 Waitall           count:v requests:I+ statuses:I+
+Waitany           count:v requests:I+ index:I+ status:I+
+Waitsome          count:v requests:I+ many:I+ indices:I+ statuses:I+
+Test              request:I+ flag:I+ status:I+
+Testall           count:v requests:I+ flag:I+ statuses:I+
+Testany           count:v requests:I+ index:I+ flag:I+ status:I+
+Testsome          count:v requests:I+ many:I+ indices:I+ statuses:I+
+Comm_dup          comm:v made:I+
+Comm_split        comm:v color:v key:v made:I+
+Comm_split_type   comm:v kind:v key:v info:v made:I+
+Comm_create       comm:v group:v made:I+
+Comm_create_group comm:v group:v tag:v made:I+
+Cart_create       comm:v n:v sizes:I periodic:I reorder:v made:I+
+Cart_sub          comm:v remain:I made:I+
+Comm_free         freed:I+
 Bcast             in:F+ count:v type:t root:v comm:v
 Reduce            out:F in:F+ count:v type:t op:o root:v comm:v | sum prod max min
 Allreduce         out:F in:F+ count:v type:t op:o comm:v | sum prod max min
-Scan              out:F in:F+ count:v type:t op:o comm:v | sum
-Exscan            out:F in:F+ count:v type:t op:o comm:v | sum
+Scan              out:F in:F+ count:v type:t op:o comm:v | sum prod max min
+Exscan            out:F in:F+ count:v type:t op:o comm:v | sum prod max min
+Reduce_scatter    out:F in:F+ counts:I type:t op:o comm:v | sum prod max min
+Reduce_scatter_block out:F in:F+ count:v type:t op:o comm:v | sum prod max min
 Gather            out:F count:v type:t in:F+ count:v type:t root:v comm:v
 Scatter           out:F count:v type:t in:F+ count:v type:t root:v comm:v
 Allgather         out:F count:v type:t in:F+ count:v type:t comm:v
@@ -49,16 +67,15 @@ Alltoallv         out:F counts:I starts:I type:t in:F+ counts:I starts:I type:t 
 # What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts.
 _INACTIVE = frozenset(
     """
-    Barrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_dup Comm_split Comm_split_type Comm_create
-    Comm_create_group Comm_group Comm_get_name Group_rank Group_size Group_incl Group_excl Group_free Cart_create
-    Cart_coords Cart_rank Cart_shift Cart_get Cart_sub Cartdim_get Dims_create Topo_test Initialized Finalized
-    Get_count Get_processor_name Get_version Query_thread Is_thread_main Type_size Error_string Error_class
-    Probe Comm_set_errhandler
+    Barrier Ibarrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_group Comm_get_name Comm_set_name
+    Comm_set_errhandler Group_rank Group_size Group_incl Group_excl Group_free Cart_coords Cart_rank Cart_shift
+    Cart_get Cartdim_get Dims_create Topo_test Initialized Finalized Get_count Get_processor_name Get_version
+    Query_thread Is_thread_main Type_size Error_string Error_class Probe Iprobe Request_get_status
     """.split()
 )
 
 _ASKS_OF_TYPES = {"Get_count": 1, "Type_size": 0}
-_WITHOUT_TYPES = frozenset("Abort Comm_free Finalize Get_address Init Init_thread Wtick Wtime".split())
+_WITHOUT_TYPES = frozenset("Abort Finalize Get_address Init Init_thread Wtick Wtime".split())
 
 # Numbers by their datatypes: letter and type of the rule's numbers; `i` stands for what is no such number.
 _INTEGERS = "i"
@@ -97,7 +114,12 @@ _OPERATIONS: Mapping[int | str, str] = {
     0x21: "sum", 0x22: "min", 0x23: "max", 0x24: "prod",
     **{f"ompi_mpi_op_{name}": name for name in ("sum", "prod", "max", "min")},
 }  # fmt: skip
-_IN_PLACE = {"Reduce": 0, "Allreduce": 0, "Allgather": 0, "Gather": 0, "Scatter": 3}
+_IN_PLACE = {
+    **dict.fromkeys("Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan".split(), 0),
+    **dict.fromkeys("Gather Gatherv Allgather Allgatherv Alltoall".split(), 0),
+    "Scatter": 3,
+    "Scatterv": 4,
+}
 """Which argument may be `MPI_IN_PLACE`: the datatype beside it counts for nothing then."""
 
 
@@ -108,7 +130,7 @@ class Communication(Routine):
 
     @property
     def communicates(self) -> bool:
-        return bool(self.floats) or self.name.startswith("Wait")
+        return bool(self.floats) or self.symbol.startswith("mpi_")
 
     @property
     def is_active(self) -> bool:

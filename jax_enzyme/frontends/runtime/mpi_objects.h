@@ -1,6 +1,9 @@
-// Derived datatypes of numbers by messages of these numbers alone: what is sent is packed before, what came is unpacked.
-// REAL is the type of the numbers, DATATYPE MPI's name of it, IS_ALSO(handle) whether a handle is another one, OWN(name)
-// the name of a function here; mpi_handles_*.h has the rest.
+// Persistent requests by requests that are begun each time, and derived datatypes of numbers by messages of these numbers
+// alone: what is sent is packed before, what came is unpacked. REAL is the type of the numbers, DATATYPE MPI's name of it
+// (rules want it to be a constant), IS_ALSO(handle) whether a handle is another one, OWN(name) the name of a function
+// here; mpi_handles_*.h has HANDLE, the type of MPI's handles, NOTHING, the request that is none, AS_HANDLE, the handle of
+// a number below 768, and AS_NUMBER, that number. Messages have the first 256 numbers, datatypes the next ones, persistent
+// requests the last ones.
 #include <stddef.h>
 #ifndef IS_ALSO
 #define IS_ALSO(handle) false
@@ -18,9 +21,18 @@ int MPI_Rsend(const void *, int, HANDLE, int, int, HANDLE);
 int MPI_Recv(void *, int, HANDLE, int, int, HANDLE, Status *);
 int MPI_Sendrecv(const void *, int, HANDLE, int, int, void *, int, HANDLE, int, int, HANDLE, Status *);
 int MPI_Isend(const void *, int, HANDLE, int, int, HANDLE, HANDLE *);
+int MPI_Get_count(const Status *, HANDLE, int *);
+int MPI_Issend(const void *, int, HANDLE, int, int, HANDLE, HANDLE *);
+int MPI_Sendrecv_replace(void *, int, HANDLE, int, int, int, int, HANDLE, Status *);
 int MPI_Irecv(void *, int, HANDLE, int, int, HANDLE, HANDLE *);
 int MPI_Wait(HANDLE *, Status *);
 int MPI_Waitall(int, HANDLE *, Status *);
+int MPI_Waitany(int, HANDLE *, int *, Status *);
+int MPI_Waitsome(int, HANDLE *, int *, int *, Status *);
+int MPI_Test(HANDLE *, int *, Status *);
+int MPI_Testall(int, HANDLE *, int *, Status *);
+int MPI_Testany(int, HANDLE *, int *, int *, Status *);
+int MPI_Testsome(int, HANDLE *, int *, int *, Status *);
 int MPI_Bcast(void *, int, HANDLE, int, HANDLE);
 
 }  // extern "C"
@@ -47,6 +59,14 @@ struct Message {
   int count, incoming;
 };
 Message messages[kMost];
+
+struct Persistent {
+  void *buffer;
+  HANDLE type, comm, begun;
+  int count, peer, tag, incoming;
+};
+Persistent persistent[kMost];
+int requests_made;
 
 void Refuse(const char *cause) { __assert_fail(cause, "", 0, ""); }
 
@@ -134,6 +154,36 @@ void Finish(int place) {
   message.packed = nullptr;
 }
 
+// What a program completes: its persistent requests, then its packed messages, are replaced by those that MPI knows. What is
+// complete is nothing afterwards.
+HANDLE *Latest(HANDLE *request) {
+  const unsigned long number = AS_NUMBER(*request) - 2 * kMost;
+  return number < kMost ? &persistent[number].begun : request;
+}
+HANDLE *Pending(int count, HANDLE *requests) {
+  HANDLE *pending = static_cast<HANDLE *>(malloc(count * sizeof(HANDLE)));
+  for (int i = 0; i < count; i++) {
+    const HANDLE latest = *Latest(&requests[i]);
+    const unsigned long place = AS_NUMBER(latest);
+    pending[i] = place < kMost ? messages[place].begun : latest;
+  }
+  return pending;
+}
+int Ended(int count, HANDLE *requests, HANDLE *pending, int error) {
+  for (int i = 0; i < count; i++) {
+    HANDLE *latest = Latest(&requests[i]);
+    const unsigned long place = AS_NUMBER(*latest);
+    if (place >= kMost) {
+      *latest = pending[i];
+    } else if (pending[i] == NOTHING) {
+      Finish(place);
+      *latest = NOTHING;
+    }
+  }
+  free(pending);
+  return error;
+}
+
 }  // namespace
 
 extern "C" {
@@ -207,6 +257,17 @@ int OWN(Type_free)(HANDLE *type) {
   return 0;
 }
 
+int OWN(Type_size)(HANDLE type, int *size) {
+  *size = Count(type) * sizeof(REAL);
+  return 0;
+}
+int OWN(Get_count)(const Status *status, HANDLE handle, int *count) {
+  const Type *type = Known(handle);
+  const int error = MPI_Get_count(status, DATATYPE, count);
+  if (type) *count = type->count == 0 ? 0 : *count % type->count ? -32766 : *count / type->count;  // or MPI_UNDEFINED
+  return error;
+}
+
 #define SEND(name) \
   int OWN(name)(const void *buffer, int count, HANDLE handle, int to, int tag, HANDLE comm) { \
     const Type *type = Known(handle); \
@@ -254,14 +315,29 @@ int OWN(Sendrecv)(const void *out, int sent, HANDLE given, int to, int send_tag,
   return error;
 }
 
-int OWN(Isend)(const void *buffer, int count, HANDLE handle, int to, int tag, HANDLE comm, HANDLE *request) {
+int OWN(Sendrecv_replace)(void *buffer, int count, HANDLE handle, int to, int send_tag, int from, int tag, HANDLE comm,
+                          Status *status) {
   const Type *type = Known(handle);
-  if (!type) return MPI_Isend(buffer, count, DATATYPE, to, tag, comm, request);
-  const int place = Place();
-  Message message = {Packed(buffer, count, *type), const_cast<void *>(buffer), handle, NOTHING, count, 0};
-  MPI_Isend(message.packed, count * type->count, DATATYPE, to, tag, comm, &messages[place].begun);
-  return Begun(message, request, place);
+  if (!type) return MPI_Sendrecv_replace(buffer, count, DATATYPE, to, send_tag, from, tag, comm, status);
+  REAL *packed = Packed(buffer, count, *type);
+  const int error =
+      MPI_Sendrecv_replace(packed, count * type->count, DATATYPE, to, send_tag, from, tag, comm, status);
+  Unpack(packed, buffer, count, *type);
+  free(packed);
+  return error;
 }
+
+#define BEGIN(name) \
+  int OWN(name)(const void *buffer, int count, HANDLE handle, int to, int tag, HANDLE comm, HANDLE *request) { \
+    const Type *type = Known(handle); \
+    if (!type) return MPI_##name(buffer, count, DATATYPE, to, tag, comm, request); \
+    const int place = Place(); \
+    Message message = {Packed(buffer, count, *type), const_cast<void *>(buffer), handle, NOTHING, count, 0}; \
+    MPI_##name(message.packed, count * type->count, DATATYPE, to, tag, comm, &messages[place].begun); \
+    return Begun(message, request, place); \
+  }
+BEGIN(Isend)
+BEGIN(Issend)
 int OWN(Irecv)(void *buffer, int count, HANDLE handle, int from, int tag, HANDLE comm, HANDLE *request) {
   const Type *type = Known(handle);
   if (!type) return MPI_Irecv(buffer, count, DATATYPE, from, tag, comm, request);
@@ -271,28 +347,56 @@ int OWN(Irecv)(void *buffer, int count, HANDLE handle, int from, int tag, HANDLE
   return Begun(message, request, place);
 }
 
-int OWN(Wait)(HANDLE *request, Status *status) {
-  const unsigned long place = AS_NUMBER(*request);
-  if (place >= kMost) return MPI_Wait(request, status);
-  const int error = MPI_Wait(&messages[place].begun, status);
-  Finish(place);
-  *request = NOTHING;
-  return error;
+#define COMPLETE(name, count, PARAMETERS, call) \
+  int OWN(name) PARAMETERS { \
+    HANDLE *pending = Pending(count, requests); \
+    const int error = call; \
+    return Ended(count, requests, pending, error); \
+  }
+COMPLETE(Wait, 1, (HANDLE *requests, Status *status), MPI_Wait(pending, status))
+COMPLETE(Test, 1, (HANDLE *requests, int *flag, Status *status), MPI_Test(pending, flag, status))
+COMPLETE(Waitall, count, (int count, HANDLE *requests, Status *statuses), MPI_Waitall(count, pending, statuses))
+COMPLETE(Testall, count, (int count, HANDLE *requests, int *flag, Status *statuses),
+         MPI_Testall(count, pending, flag, statuses))
+COMPLETE(Waitany, count, (int count, HANDLE *requests, int *index, Status *status),
+         MPI_Waitany(count, pending, index, status))
+COMPLETE(Testany, count, (int count, HANDLE *requests, int *index, int *flag, Status *status),
+         MPI_Testany(count, pending, index, flag, status))
+COMPLETE(Waitsome, count, (int count, HANDLE *requests, int *many, int *places, Status *statuses),
+         MPI_Waitsome(count, pending, many, places, statuses))
+COMPLETE(Testsome, count, (int count, HANDLE *requests, int *many, int *places, Status *statuses),
+         MPI_Testsome(count, pending, many, places, statuses))
+
+// Who waits for a message to be received, or says that its receiver is ready, sends the same numbers.
+#define MAKE(name, incoming) \
+  int OWN(name)(void *buffer, int count, HANDLE type, int peer, int tag, HANDLE comm, HANDLE *request) { \
+    if (requests_made == kMost) Refuse("a kernel makes at most 256 persistent requests of MPI"); \
+    if (Type *known = Known(type)) known->messages++; \
+    persistent[requests_made] = {buffer, type, comm, NOTHING, count, peer, tag, incoming}; \
+    *request = AS_HANDLE(2 * kMost + requests_made++); \
+    return 0; \
+  }
+MAKE(Send_init, 0)
+MAKE(Ssend_init, 0)
+MAKE(Rsend_init, 0)
+MAKE(Recv_init, 1)
+
+int OWN(Start)(HANDLE *request) {
+  Persistent &r = persistent[AS_NUMBER(*request) - 2 * kMost];
+  return r.incoming ? OWN(Irecv)(r.buffer, r.count, r.type, r.peer, r.tag, r.comm, &r.begun)
+                    : OWN(Isend)(r.buffer, r.count, r.type, r.peer, r.tag, r.comm, &r.begun);
 }
-int OWN(Waitall)(int count, HANDLE *requests, Status *statuses) {
-  HANDLE *begun = static_cast<HANDLE *>(malloc(count * sizeof(HANDLE)));
-  for (int i = 0; i < count; i++) {
-    const unsigned long place = AS_NUMBER(requests[i]);
-    begun[i] = place < kMost ? messages[place].begun : requests[i];
-  }
-  const int error = MPI_Waitall(count, begun, statuses);
-  for (int i = 0; i < count; i++) {
-    const unsigned long place = AS_NUMBER(requests[i]);
-    if (place < kMost) Finish(place);
-    requests[i] = begun[i];
-  }
-  free(begun);
-  return error;
+int OWN(Startall)(int count, HANDLE *requests) {
+  for (int i = 0; i < count; i++) OWN(Start)(requests + i);
+  return 0;
+}
+int OWN(Request_free)(HANDLE *request) {
+  const unsigned long number = AS_NUMBER(*request) - 2 * kMost;
+  if (number >= kMost) Refuse("MPI_Request_free of a persistent request alone, where there are such");
+  if (Type *type = Known(persistent[number].type))
+    if (--type->messages == 0 && type->freed) free(type->at);
+  *request = NOTHING;
+  return 0;
 }
 
 }  // extern "C"

@@ -1,10 +1,14 @@
-"""Derived datatypes of MPI, as messages of the numbers that they have.
+"""Persistent requests of MPI, as requests that are begun once each; derived datatypes, as messages of the numbers that
+they have.
 
     before    MPI_Type_vector(n, 1, m, MPI_DOUBLE, &column) ... MPI_Send(a, 1, column, to, tag, comm)
     after     where its numbers lie is kept in a table      ... they are packed; MPI_Send(packed, n, MPI_DOUBLE, ...)
 
+    before    MPI_Send_init(x, n, MPI_DOUBLE, to, tag, comm, &r)  ... MPI_Start(&r) ... MPI_Wait(&r, s)
+    after     what &r is for is kept in a table                   ... MPI_Isend(...) ... MPI_Wait(of the table, s)
+
 So messages have the rules of those of plain numbers, and packing is a loop like any other. The functions that do it are
-in `runtime/mpi_types.h`, once for each binary interface and type of numbers.
+in `runtime/mpi_objects.h`, once for each binary interface and type of numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from jax_enzyme.frontends.mpi_requests import makes_requests
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, Module, declared_name
 from jax_enzyme.ir.reach import reached
@@ -21,39 +24,45 @@ from jax_enzyme.ir.values import Value, parts_of
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import datatypes_of, number_of
 
-_OF_TYPES = tuple(
+
+def _functions(names: str) -> tuple[str, ...]:
+    return tuple(f"MPI_{name}" for name in names.split())
+
+
+_TYPES = tuple(
     f"MPI_Type_{name}"
     for name in (
         "contiguous vector create_hvector indexed create_indexed_block create_struct create_subarray create_resized "
         "commit free"
     ).split()
 )
-_MESSAGES = tuple(f"MPI_{name}" for name in "Send Ssend Rsend Recv Sendrecv Isend Irecv Bcast".split())
-_WAITS = ("MPI_Wait", "MPI_Waitall")
-_PACK = frozenset({*_OF_TYPES, *_MESSAGES, *_WAITS})
+_REQUESTS = _functions("Send_init Ssend_init Rsend_init Recv_init")
+_OF_REQUESTS = _functions("Start Startall Request_free Wait Waitall Waitany Waitsome Test Testall Testany Testsome")
+_OF_TYPES = _functions("Send Ssend Rsend Recv Sendrecv Sendrecv_replace Isend Issend Irecv Bcast Type_size Get_count")
+_ALWAYS = frozenset({*_TYPES, *_REQUESTS, *_OF_REQUESTS})
+_OURS = _ALWAYS.union(_OF_TYPES)
 
 
-def makes_types(ir: str) -> bool:
-    """Whether a module mentions a function that makes or uses derived datatypes."""
-    return any(f"@{name}(" in ir for name in _OF_TYPES)
+def makes_objects(ir: str) -> bool:
+    """Whether a module mentions a function that makes persistent requests, or makes or uses derived datatypes."""
+    return any(f"@{name}(" in ir for name in (*_TYPES, *_REQUESTS))
 
 
-def packed_messages(ir: str) -> str:
-    """The module without derived datatypes; as it is where it makes none, or persistent requests as well, where they
-    are not all of one type of real numbers, and where one goes to a function of MPI that is not among those that
-    pack."""
-    if not makes_types(ir) or makes_requests(ir):
+def without_objects(ir: str) -> str:
+    """The module without persistent requests and derived datatypes; as it is where it makes none, where they are not
+    all of one type of real numbers, and where one goes to a function of MPI that is not among ours."""
+    if not makes_objects(ir):
         return ir
     module = parse(ir)
     calls = list(_calls(module))
-    kinds = {number_of(a) for call, name in calls if name in _OF_TYPES for a in call.arguments} - {None}
+    kinds = {number_of(a) for call, name in calls if name in (*_TYPES, *_REQUESTS) for a in call.arguments} - {None}
     kinds = kinds or {k for k in map(number_of, _stored(module)) if k is not None and k[1] in "ds"}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
-    ours = [(call, name) for call, name in calls if name in (*_OF_TYPES, *_WAITS) or not _is_plain(call, name)]
-    if kind is None or kind[1] not in "ds" or any(name not in _PACK for _, name in ours):
+    ours = [(call, name) for call, name in calls if name in _ALWAYS or not _is_plain(call, name)]
+    if kind is None or kind[1] not in "ds" or any(name not in _OURS for _, name in ours):
         return ir
     for call, name in ours:
-        call.operands[-1] = _own(module, name, "_".join(("je_packed", *kind, name)))
+        call.operands[-1] = _own(module, name, "_".join(("je_own", *kind, name)))
     return to_text(module)
 
 

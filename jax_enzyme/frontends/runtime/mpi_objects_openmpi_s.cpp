@@ -1,0 +1,7 @@
+// Persistent requests and derived datatypes of float (frontends/mpi_objects.py).
+// provides: je_own_openmpi_s_MPI_\w+
+#include "mpi_handles_openmpi.h"
+#define OWN(name) je_own_openmpi_s_MPI_##name
+#define DATATYPE ompi_mpi_float
+#define REAL float
+#include "mpi_objects.h"

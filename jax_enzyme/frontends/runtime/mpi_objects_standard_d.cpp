@@ -1,0 +1,7 @@
+// Persistent requests and derived datatypes of double (frontends/mpi_objects.py).
+// provides: je_own_standard_d_MPI_\w+
+#include "mpi_handles_standard.h"
+#define OWN(name) je_own_standard_d_MPI_##name
+#define DATATYPE reinterpret_cast<void *>(0x214L)
+#define REAL double
+#include "mpi_objects.h"

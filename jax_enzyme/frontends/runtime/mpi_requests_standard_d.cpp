@@ -1,6 +1,0 @@
-// Persistent requests of double (frontends/mpi_requests.py).
-// provides: je_standard_d_MPI_\w+
-#include "mpi_handles_standard.h"
-#define OWN(name) je_standard_d_MPI_##name
-#define DATATYPE reinterpret_cast<void *>(0x214L)
-#include "mpi_requests.h"

@@ -1,9 +1,0 @@
-// Derived datatypes of double (frontends/mpi_types.py).
-// provides: je_packed_mpich_d_MPI_\w+
-#include "mpi_handles_mpich.h"
-#define OWN(name) je_packed_mpich_d_MPI_##name
-#define DATATYPE 0x4c00080b
-// Fortran's names of it.
-#define IS_ALSO(handle) ((handle) == 0x4c00081f || (handle) == 0x4c000829)
-#define REAL double
-#include "mpi_types.h"

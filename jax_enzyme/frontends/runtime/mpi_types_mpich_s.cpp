@@ -1,9 +1,0 @@
-// Derived datatypes of float (frontends/mpi_types.py).
-// provides: je_packed_mpich_s_MPI_\w+
-#include "mpi_handles_mpich.h"
-#define OWN(name) je_packed_mpich_s_MPI_##name
-#define DATATYPE 0x4c00040a
-// Fortran's names of it.
-#define IS_ALSO(handle) ((handle) == 0x4c00041c || (handle) == 0x4c000427)
-#define REAL float
-#include "mpi_types.h"

@@ -1,7 +1,0 @@
-// Derived datatypes of float (frontends/mpi_types.py).
-// provides: je_packed_standard_s_MPI_\w+
-#include "mpi_handles_standard.h"
-#define OWN(name) je_packed_standard_s_MPI_##name
-#define DATATYPE reinterpret_cast<void *>(0x210L)
-#define REAL float
-#include "mpi_types.h"

@@ -1,0 +1,119 @@
+/* Kernels of processes: requests in all ways to wait for them, results in parts and in place, communicators. */
+#include <mpi.h>
+#include <stdlib.h>
+
+#define WORLD MPI_COMM_WORLD
+#define MOST 16
+
+static int rank(void) {
+    int rank;
+    MPI_Comm_rank(WORLD, &rank);
+    return rank;
+}
+
+static int size(void) {
+    int size;
+    MPI_Comm_size(WORLD, &size);
+    return size;
+}
+
+static int left(void) { return (rank() + size() - 1) % size(); }
+static int right(void) { return (rank() + 1) % size(); }
+
+/* What both neighbours have, in the order in which it comes; what is sent is asked for until it is gone. */
+void asked(int n, const double *x, double *y) {
+    double in[2][MOST], last[MOST];
+    MPI_Request came[2], sent[3];
+    int gone = 0, at, there = 0, count, many, places[2];
+    MPI_Status status;
+    for (int i = 0; i < n; i++) y[i] = 0;
+    MPI_Irecv(in[0], n, MPI_DOUBLE, left(), 1, WORLD, &came[0]);
+    MPI_Irecv(in[1], n, MPI_DOUBLE, right(), 2, WORLD, &came[1]);
+    MPI_Isend(x, n, MPI_DOUBLE, right(), 1, WORLD, &sent[0]);
+    MPI_Issend(x, n, MPI_DOUBLE, left(), 2, WORLD, &sent[1]);
+    MPI_Waitany(2, came, &at, MPI_STATUS_IGNORE);
+    for (int i = 0; i < n; i++) y[i] += (at + 1) * in[at][i] * in[at][i];
+    for (many = 0; !many;) MPI_Testsome(2, came, &many, places, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) y[i] += (places[0] + 1) * in[places[0]][i] * in[places[0]][i];
+    MPI_Isend(y, n, MPI_DOUBLE, right(), 3, WORLD, &sent[2]);
+    while (!there) MPI_Iprobe(MPI_ANY_SOURCE, 3, WORLD, &there, &status);
+    MPI_Get_count(&status, MPI_DOUBLE, &count);
+    MPI_Recv(last, count, MPI_DOUBLE, status.MPI_SOURCE, status.MPI_TAG, WORLD, MPI_STATUS_IGNORE);
+    while (!gone) MPI_Testall(3, sent, &gone, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) y[i] = y[i] * x[i] + last[i] * last[i];
+}
+
+/* Prefixes by other operations than the sum, and what is reduced, a number for each process. */
+void parts(int n, const double *x, double *y) {
+    double most[MOST], before[MOST], own[MOST], last[MOST];
+    int counts[MOST];
+    for (int i = 0; i < n; i++) most[i] = x[i] * x[i], before[i] = own[i] = x[i];
+    for (int i = 0; i < size(); i++) counts[i] = 1;
+    MPI_Scan(MPI_IN_PLACE, most, n, MPI_DOUBLE, MPI_MAX, WORLD);
+    MPI_Exscan(MPI_IN_PLACE, before, n, MPI_DOUBLE, MPI_PROD, WORLD);
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, own, 1, MPI_DOUBLE, MPI_PROD, WORLD);
+    MPI_Reduce_scatter(x, last, counts, MPI_DOUBLE, MPI_SUM, WORLD);
+    for (int i = 0; i < n; i++) y[i] = most[i] * x[i] + (rank() ? before[i] : 1) * own[0] + last[0] * last[0];
+}
+
+/* Blocks that stay where they are: all to all, and to the last process and back, where they are squared. */
+void blocks(int n, const double *x, double *y) {
+    int counts[MOST], starts[MOST], total = 0;
+    for (int i = 0; i < size(); i++) counts[i] = i + 1, starts[i] = total, total += i + 2;
+    double *all = calloc(total, sizeof *all), *own = all + starts[rank()], turned[MOST];
+    for (int i = 0; i <= rank(); i++) own[i] = x[i];
+    if (rank() + 1 == size()) {
+        MPI_Gatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts, starts, MPI_DOUBLE, rank(), WORLD);
+        for (int i = 0; i < total; i++) all[i] *= all[i];
+        MPI_Scatterv(all, counts, starts, MPI_DOUBLE, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, rank(), WORLD);
+    } else {
+        MPI_Gatherv(own, rank() + 1, MPI_DOUBLE, NULL, NULL, NULL, MPI_DOUBLE, size() - 1, WORLD);
+        MPI_Scatterv(NULL, NULL, NULL, MPI_DOUBLE, own, rank() + 1, MPI_DOUBLE, size() - 1, WORLD);
+    }
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts, starts, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < size(); i++) turned[i] = x[i];
+    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, turned, 1, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < n; i++) y[i] = x[i] * all[starts[size() - 1] + i % size()] * turned[i % size()];
+    free(all);
+}
+
+/* In an order turned round, where the last process is the first, and on a ring of its own; both are freed. */
+void rings(int n, const double *x, double *y) {
+    int from, to, periodic = 1, processes = size();
+    double in[MOST];
+    MPI_Comm turned, ring;
+    MPI_Comm_split(WORLD, 0, -rank(), &turned);
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
+    MPI_Bcast(y, n, MPI_DOUBLE, 0, turned);
+    MPI_Cart_create(turned, 1, &processes, &periodic, 0, &ring);
+    MPI_Cart_shift(ring, 0, 1, &from, &to);
+    MPI_Sendrecv(x, n, MPI_DOUBLE, to, 0, in, n, MPI_DOUBLE, from, 0, ring, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&turned);
+    for (int i = 0; i < n; i++) y[i] *= in[i] * x[i];
+}
+
+/* A column goes on, three times, by requests that are made once; it is freed before. */
+void columns_again(int n, const double *x, double *y) {
+    double u[MOST][4];
+    int at, count;
+    MPI_Request requests[2];
+    MPI_Status status;
+    MPI_Datatype column;
+    MPI_Type_vector(n, 1, 4, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    MPI_Recv_init(&u[0][0], 1, column, left(), 1, WORLD, &requests[0]);
+    MPI_Send_init(&u[0][2], 1, column, right(), 1, WORLD, &requests[1]);
+    for (int i = 0; i < n; i++) u[i][0] = 0, u[i][2] = x[i] * x[i], y[i] = x[i];
+    for (int t = 0; t < 3; t++) {
+        MPI_Startall(2, requests);
+        MPI_Wait(&requests[0], &status);
+        MPI_Get_count(&status, column, &count);
+        MPI_Waitany(2, requests, &at, MPI_STATUS_IGNORE);
+        for (int i = 0; i < n; i++) y[i] += at * count * u[i][0] * u[i][0] * x[i], u[i][2] = u[i][0] * x[i];
+    }
+    for (int i = 0; i < 2; i++) MPI_Request_free(&requests[i]);
+    MPI_Sendrecv_replace(&u[0][2], 1, column, right(), 3, left(), 3, WORLD, MPI_STATUS_IGNORE);
+    MPI_Type_free(&column);
+    for (int i = 0; i < n; i++) y[i] *= u[i][2];
+}
