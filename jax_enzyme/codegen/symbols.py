@@ -37,7 +37,7 @@ _REFUSED = (
         "pass its source with -fopenmp among the flags; or compile it without, for one thread",
     ),
     (
-        re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$"),
+        re.compile(r"_ZNSt(3__1)?6(thread|future)|_ZNSt3__1(15__thread_struct|17__assoc)|(pthread|thrd)_create$"),
         "it starts threads of its own",
         _BY_OPENMP,
     ),

@@ -117,3 +117,40 @@ void columns_again(int n, const double *x, double *y) {
     MPI_Type_free(&column);
     for (int i = 0; i < n; i++) y[i] *= u[i][2];
 }
+
+/* Calls of all processes that are begun, several at a time, with a message between. */
+void begun(int n, const double *x, double *y) {
+    double squares[MOST], first[MOST], sum[MOST], own[MOST], turned[MOST], in[MOST], part;
+    double *all = malloc(size() * n * sizeof *all), *last = malloc(size() * n * sizeof *last);
+    MPI_Request requests[5];
+    for (int i = 0; i < n; i++) squares[i] = x[i] * x[i], first[i] = last[rank() * n + i] = x[i];
+    MPI_Iallreduce(MPI_IN_PLACE, squares, n, MPI_DOUBLE, MPI_SUM, WORLD, &requests[0]);
+    MPI_Ibcast(first, n, MPI_DOUBLE, 0, WORLD, &requests[1]);
+    MPI_Igather(x, n, MPI_DOUBLE, all, n, MPI_DOUBLE, 1, WORLD, &requests[2]);
+    MPI_Ireduce(x, sum, n, MPI_DOUBLE, MPI_SUM, 0, WORLD, &requests[3]);
+    MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, last, n, MPI_DOUBLE, WORLD, &requests[4]);
+    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; rank() == 1 && i < size() * n; i++) all[i] *= all[i];
+    MPI_Iscatter(all, n, MPI_DOUBLE, own, n, MPI_DOUBLE, 1, WORLD, &requests[0]);
+    MPI_Ialltoall(x, 1, MPI_DOUBLE, turned, 1, MPI_DOUBLE, WORLD, &requests[1]);
+    MPI_Ireduce_scatter_block(x, &part, 1, MPI_DOUBLE, MPI_SUM, WORLD, &requests[2]);
+    MPI_Sendrecv(x, n, MPI_DOUBLE, right(), 0, in, n, MPI_DOUBLE, left(), 0, WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 3; i++) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < n; i++) {
+        y[i] = squares[i] * first[i] * own[i] + turned[i % size()] * part * in[i] * last[(size() - 1) * n + i];
+        if (rank() == 0) y[i] += sum[i];
+    }
+    free(all);
+    free(last);
+}
+
+/* Begun on all, and waited for before another one on some, behind it on others. */
+void crossed(int n, const double *x, double *y) {
+    double most, sum;
+    MPI_Request request;
+    MPI_Iallreduce(x, &sum, 1, MPI_DOUBLE, MPI_SUM, WORLD, &request);
+    if (rank()) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Allreduce(x, &most, 1, MPI_DOUBLE, MPI_MAX, WORLD);
+    if (!rank()) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < n; i++) y[i] = x[i] * sum * most;
+}

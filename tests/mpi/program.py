@@ -17,7 +17,7 @@ jax.config.update("jax_enable_x64", True)
 
 SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
-OF_COMPLETION = ("asked", "parts", "blocks", "rings", "columns_again")
+OF_COMPLETION = ("asked", "parts", "blocks", "rings", "columns_again", "begun", "crossed")
 N = 5
 
 
@@ -132,6 +132,11 @@ def asked(x: jax.Array) -> jax.Array:
     return y * x + jnp.roll(y, 1, axis=0) ** 2
 
 
+def begun(x: jax.Array) -> jax.Array:
+    turned = x.T[: len(x)][:, jnp.arange(x.shape[1]) % len(x)] * x.sum(0)[: len(x), None]
+    return ((x**2).sum(0) * x[0] * x**2 + turned * jnp.roll(x, 1, axis=0) * x[-1]).at[0].add(x.sum(0))
+
+
 def columns_again(x: jax.Array) -> jax.Array:
     column, y = x**2, x
     for _ in range(3):
@@ -170,6 +175,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "parts": parts,
     "blocks": blocks,
     "rings": lambda x: x[-1] ** 2 * jnp.roll(x, -1, axis=0) * x,
+    "begun": begun,
     "columns_again": columns_again,
     "fortran": halos,
     "fortran_types": columns,
@@ -254,6 +260,11 @@ def check_failure(processes: Processes) -> None:
     processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N))
 
 
+def check_crossed(processes: Processes) -> None:
+    kernel = processes.kernel("crossed")
+    processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N))
+
+
 def check_error(processes: Processes) -> None:
     """An exception of Python's on one process, while the other waits in a kernel."""
     if processes.rank == 0:
@@ -264,6 +275,7 @@ def check_error(processes: Processes) -> None:
 OTHERS = {
     "transformations": check_transformations,
     "refused": check_refused,
+    "crossed": check_crossed,
     "fails": check_failure,
     "error": check_error,
 }

@@ -61,7 +61,8 @@ COMMUNICATION = Cause(
     "numbers may pass between processes, and there is no rule for it with this datatype and operation",
     "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is "
     "not known here, so that no such call is taken for one without derivative",
-    "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it;\n"
+    "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it; where it is a\n"
+    "derivative that is differentiated again, send without requests (MPI_Sendrecv);\n"
     "docs/mpi.md lists the functions that have rules",
 )
 UNKNOWN_POINTER_CALL = Cause(

@@ -1,12 +1,5 @@
 /* Blocks of an array of one process, or of each, that go to or come from all. In reverse they go back.  */
 
-static inline void je_not_in_place(const void *out, const void *in, handle comm) {
-  if (out == JE_IN_PLACE || in == JE_IN_PLACE)
-    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, where the call has a rule for it");
-}
-
-static inline long je_root_only(long count, int root, handle comm) { return je_rank(comm) == root ? count : 0; }
-
 struct je_blocks {
   int out_count, in_count, root;
   handle comm;
@@ -18,13 +11,9 @@ struct je_blocks {
 static struct je_blocks *je_blocks(void *arena, int out_count, int in_count, int root, handle comm, REAL *sout,
                                    REAL *sin) {
   struct je_blocks *f = je_arena_allocate(arena, sizeof *f);
+  je_all_in_order(comm);
   f->out_count = out_count, f->in_count = in_count, f->root = root, f->comm = comm, f->sout = sout, f->sin = sin;
   return f;
-}
-
-/* The root's own block of what it sends to all or gets of all, where numbers have a shadow. */
-static REAL *je_own(REAL *shadow, int count, handle comm) {
-  return shadow ? shadow + (long)je_rank(comm) * count * WIDTH : 0;
 }
 
 /* To the root, in the order of processes. In place is the root's own block alone. */

@@ -21,6 +21,7 @@ void *RULE(bcast, _forward)(REAL *buf, int count, handle type, int root, handle 
                             void *arena) {
   struct je_spread *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
+  je_all_in_order(comm);
   je_check(MPI_Bcast(buf, count, type, root, comm), comm);
   f->count = count, f->root = root, f->comm = comm, f->shadow = sbuf;
   return f;
@@ -90,6 +91,7 @@ static REAL *je_kept(void *arena, const REAL *weights, int count) {
 static void *je_reduced(void *arena, const REAL *x, int count, handle op, int root, handle comm, REAL *sout,
                         REAL *sin) {
   struct je_reduced *f = je_arena_allocate(arena, sizeof *f);
+  je_all_in_order(comm);
   REAL *weights = je_weights(x, count, op, comm);
   f->count = count, f->root = root, f->comm = comm, f->sout = sout, f->sin = sin;
   f->weights = je_kept(arena, weights, count);

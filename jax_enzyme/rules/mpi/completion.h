@@ -79,7 +79,7 @@ static void *je_completed_forward(struct je_completion c, void *arena) {
   for (int i = 0; i < c.many; i++) {
     struct je_request *r = je_found(c.before[c.which[i]]);
     if (!r) continue;
-    if (r->incoming && r->count) {
+    if (!r->kind && r->incoming && r->count) {
       r->peer = c.own[i].source, r->tag = c.own[i].tag;
       MPI_Get_count(&c.own[i], r->number, &r->count);
     }
@@ -96,7 +96,6 @@ static void je_completed_reverse(const struct je_waited *f) {
   for (int i = f->count - 1; i >= 0; i--) je_begin_back(f->of[i]);
 }
 
-#define GIVEN(...) __VA_ARGS__
 #define COMPLETES(name, PARAMETERS, completion, statuses, count)                                                       \
   void RULE(name, _jvp)(PARAMETERS) {                                                                                  \
     struct je_completion c = completion;                                                                               \

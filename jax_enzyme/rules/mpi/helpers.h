@@ -6,6 +6,7 @@
 #define JE_NUMBER_(letter) JE_##letter
 #define JE_NUMBER_OF(letter) JE_NUMBER_(letter)
 #define NUMBER JE_NUMBER_OF(LETTER)
+#define GIVEN(...) __VA_ARGS__ /* as one argument of a macro */
 #define JE_BACK (1 << 19)
 
 static void je_stop(handle comm, const char *why) {
@@ -62,4 +63,16 @@ static void je_clear(REAL *to, long count) {
 static void je_add(REAL *to, const REAL *from, long count) {
   if (to)
     for (long i = 0; i < count * WIDTH; i++) to[i] += from[i];
+}
+
+static inline void je_not_in_place(const void *out, const void *in, handle comm) {
+  if (out == JE_IN_PLACE || in == JE_IN_PLACE)
+    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, where the call has a rule for it");
+}
+
+static inline long je_root_only(long count, int root, handle comm) { return je_rank(comm) == root ? count : 0; }
+
+/* The root's own block of what it sends to all or gets of all, where numbers have a shadow. */
+static REAL *je_own(REAL *shadow, int count, handle comm) {
+  return shadow ? shadow + (long)je_rank(comm) * count * WIDTH : 0;
 }

@@ -12,6 +12,7 @@
 #include "abi.h"
 #include "helpers.h"
 #include "requests.h"
+#include "begun.h"
 #include "completion.h"
 #include "messages.h"
 #include "collective.h"

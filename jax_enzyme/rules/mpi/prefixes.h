@@ -80,6 +80,7 @@ static void je_prefix_jvp(const REAL *all, const REAL *moved, REAL *got, int cou
   static void *je_##name##_forward(const REAL *out, REAL *in, int count, handle type, handle op, handle comm,          \
                                    REAL *sout, REAL *sin, void *arena) {                                               \
     struct je_prefix *f = je_arena_allocate(arena, sizeof *f);                                                         \
+    je_all_in_order(comm);                                                                                             \
     f->count = count, f->first = first_of, f->op = op, f->comm = comm, f->sout = sout, f->sin = sin, f->all = 0;       \
     if (op != JE_SUM) {                                                                                                \
       REAL *all = je_of_all(out == JE_IN_PLACE ? in : out, count, comm);                                               \

@@ -9,9 +9,13 @@ struct je_request {
   struct je_request *next; /* begun before this */
   handle request, number, comm, back;
   int number_of, incoming, count, peer, tag, begun, single;
-  long reals;           /* of each number */
-  void *shadow, *moved; /* `moved`: the tangent or cotangent that is under way */
+  int kind;                    /* of a call of all processes, which are begun and waited for as messages are; or 0 */
+  long reals;                  /* of each number */
+  void *shadow, *moved;        /* `moved`: the tangent or cotangent that is under way */
+  void *shadow_of_sent, *from; /* of a call of all processes: `from` is what goes in, `moved` what comes out */
 };
+
+#define JE_COLLECTIVE 2 /* of `incoming`, which is 0 or 1 of messages */
 
 static struct je_request *je_requests;
 static int je_requests_begun;
@@ -38,7 +42,7 @@ static void je_under_way(struct je_request *r, handle request, int incoming, int
                          void *shadow) {
   r->request = request, r->incoming = incoming, r->count = peer == JE_PROC_NULL ? 0 : count;
   r->peer = peer, r->tag = tag, r->comm = comm, r->number = NUMBER, r->single = sizeof(REAL) == 4, r->reals = WIDTH;
-  r->shadow = shadow, r->begun = 0, r->number_of = je_requests_begun++;
+  r->shadow = shadow, r->kind = 0, r->begun = 0, r->number_of = je_requests_begun++;
   r->next = je_requests;
   je_requests = r;
 }
@@ -61,19 +65,29 @@ static inline int je_same(int one, int other, int any) { return one == other || 
 static void je_in_order(int number_of, int incoming, int peer, int tag, handle comm) {
   for (const struct je_request *r = je_requests; r; r = r->next)
     if (r->number_of < number_of && r->incoming == incoming && r->comm == comm && peer != JE_PROC_NULL &&
-        je_same(r->peer, peer, JE_ANY_SOURCE) && je_same(r->tag, tag, JE_ANY_TAG))
+        (r->kind || je_same(r->peer, peer, JE_ANY_SOURCE)) && je_same(r->tag, tag, JE_ANY_TAG))
       je_stop(comm,
-              "jax_enzyme: in reverse mode messages of one tag between two processes are waited for in the order in "
-              "which they are begun, or by one MPI_Waitall");
+              "jax_enzyme: in reverse mode messages of one tag between two processes, and collective calls of one "
+              "communicator, are waited for in the order in which they are begun, or by one MPI_Waitall");
 }
 
+/* Such a call of all processes that is not begun, but made. */
+static inline void je_all_in_order(handle comm) { je_in_order(je_requests_begun, JE_COLLECTIVE, 0, 0, comm); }
+
 static void je_in_order_of(const struct je_request *r) {
-  je_in_order(r->number_of, r->incoming, r->peer, r->tag, r->comm);
+  je_in_order(r->number_of, r->incoming, r->kind ? 0 : r->peer, r->tag, r->comm);
 }
+
+#include "linear.h"
 
 /* The message of a tangent has come, or gone. */
 static void je_landed_jvp(struct je_request *r) {
   struct je_mpi_status moved;
+  if (r->kind) {
+    je_end_of(r, r->kind, r->shadow, 0);
+    free(r);
+    return;
+  }
   je_check(MPI_Wait(&r->back, &moved), r->comm);
   if (r->incoming && r->count) {
     MPI_Get_count(&moved, r->number, &r->count);
@@ -86,6 +100,10 @@ static void je_landed_jvp(struct je_request *r) {
 /* The message back of one that has been waited for. */
 static void je_begin_back(struct je_request *r) {
   r->begun = 1;
+  if (r->kind) {
+    je_begin_transpose(r);
+    return;
+  }
   r->moved = calloc(r->count * r->reals + 1, r->single ? sizeof(float) : sizeof(double));
   int tag = r->peer == JE_PROC_NULL ? 0 : je_back(r->tag, r->comm);
   if (r->incoming) {
@@ -100,6 +118,10 @@ static void je_begin_back(struct je_request *r) {
 static void je_end_back(struct je_request *r) {
   struct je_mpi_status own;
   if (!r->begun) je_begin_back(r);
+  if (r->kind) {
+    je_end_of(r, je_transpose(r->kind), r->shadow_of_sent, 1);
+    return;
+  }
   je_check(MPI_Wait(&r->back, &own), r->comm);
   if (!r->incoming) je_move(r, r->shadow, r->moved, r->count, 1);
   free(r->moved);

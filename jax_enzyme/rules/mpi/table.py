@@ -47,6 +47,14 @@ Comm_create_group comm:v group:v tag:v made:I+
 Cart_create       comm:v n:v sizes:I periodic:I reorder:v made:I+
 Cart_sub          comm:v remain:I made:I+
 Comm_free         freed:I+
+Ibcast            in:F+ count:v type:t root:v comm:v request:I+
+Ireduce           out:F in:F+ count:v type:t op:o root:v comm:v request:I+ | sum
+Iallreduce        out:F in:F+ count:v type:t op:o comm:v request:I+ | sum
+Ireduce_scatter_block out:F in:F+ count:v type:t op:o comm:v request:I+ | sum
+Igather           out:F count:v type:t in:F+ count:v type:t root:v comm:v request:I+
+Iscatter          out:F count:v type:t in:F+ count:v type:t root:v comm:v request:I+
+Iallgather        out:F count:v type:t in:F+ count:v type:t comm:v request:I+
+Ialltoall         out:F count:v type:t in:F+ count:v type:t comm:v request:I+
 Bcast             in:F+ count:v type:t root:v comm:v
 Reduce            out:F in:F+ count:v type:t op:o root:v comm:v | sum prod max min
 Allreduce         out:F in:F+ count:v type:t op:o comm:v | sum prod max min
@@ -116,7 +124,7 @@ _OPERATIONS: Mapping[int | str, str] = {
 }  # fmt: skip
 _IN_PLACE = {
     **dict.fromkeys("Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan".split(), 0),
-    **dict.fromkeys("Gather Gatherv Allgather Allgatherv Alltoall".split(), 0),
+    **dict.fromkeys("Gather Gatherv Allgather Allgatherv Alltoall Iallreduce Ireduce Iallgather".split(), 0),
     "Scatter": 3,
     "Scatterv": 4,
 }
