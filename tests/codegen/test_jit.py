@@ -107,7 +107,10 @@ def test_threads_of_openmp_never_come_from_the_process(name: str, monkeypatch: p
     assert "-fopenmp" in (raised.value.remedy or "")
 
 
-@pytest.mark.parametrize("name", ["_ZNSt3__16threadD1Ev", "_ZNSt6thread15_M_start_threadE", "pthread_create"])
+@pytest.mark.parametrize(
+    "name",
+    ["_ZNSt3__16threadD1Ev", "_ZNSt6thread15_M_start_threadE", "pthread_create", "_ZNSt3__117__assoc_sub_state4waitEv"],
+)
 def test_kernels_that_start_threads_are_refused(name: str) -> None:
     with pytest.raises(LoweringError, match=f"`{name}`: it starts threads") as raised:
         addresses(["malloc", name])

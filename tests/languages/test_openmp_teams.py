@@ -189,6 +189,30 @@ def test_the_option_is_the_number_of_threads_where_the_program_names_none() -> N
         np.testing.assert_allclose(slope, members * (np.arange(N) < members))
 
 
+def test_a_barrier_that_some_threads_of_a_team_miss_is_an_error() -> None:
+    source = """
+    #include <omp.h>
+    void k(int n, const double *x, double *y) {
+      double part[4];
+      for (int i = 0; i < n; i++) y[i] = x[i];
+    #pragma omp parallel num_threads(4)
+      {
+        int t = omp_get_thread_num();
+        part[t] = x[t] * x[t];
+        if (x[t] > 0) {
+    #pragma omp barrier
+        }
+        y[t] = part[(t + 1) % 4];
+      }
+    }"""
+    kernel = je.kernel(source, "k", SIGNATURE, lang="c", flags=("-fopenmp",))
+    slope = jax.grad(lambda x: kernel(x)[:4] @ X[:4])
+    np.testing.assert_allclose(slope(X)[:4], 2 * X[:4] * np.roll(X[:4], 1))
+    for function in (kernel, slope):
+        with pytest.raises(Exception, match="the same barrier"):
+            jax.block_until_ready(function(X * np.where(np.arange(N) == 1, -1, 1)))
+
+
 def test_a_recursive_function_that_asks_for_its_thread_is_refused() -> None:
     source = """
     #include <omp.h>

@@ -29,7 +29,10 @@ from jax_enzyme.transform.cuda.liveness import coalesced, live_at_starts
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.rewriting import phis, split_before
 
-_DIVERGED = "all threads of a block come to the same __syncthreads, and all of a warp to the same warp operation"
+_DIVERGED = (
+    "all threads of a team or a block come to the same barrier (__syncthreads), and all of a warp to the same warp "
+    "operation"
+)
 _REMATERIALISED = 16
 _ALREADY_CHEAP = (
     I.BinaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr, I.Freeze, I.Call,

@@ -218,6 +218,7 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
     body = part.functions[team]
     remove_unreachable(body)
     _check_inlined(part, body)
+    _meet_at_the_end(part, body)
     size = Axis(_MEMBER, most, lambda at: at.call(marks.index(part, _MEMBERS, most + 1), []))
     made = for_group(part, body, Group((size,), (marks.MEET_BLOCK,)))
     count = add_parameter(made, "", type_=T.I32)
@@ -232,6 +233,21 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
         part.functions[_SLOT].name = _SLOT
     part.triple = part.data_layout = ""
     return parse(linking.link(to_text(module), [to_text(part)]))
+
+
+def _meet_at_the_end(module: Module, body: Function) -> None:
+    """A region ends with a barrier: who is there while another is at one inside has missed that."""
+    if not any(callee_name(i) == marks.MEET_BLOCK for i in body.instructions()):
+        return
+    end = BasicBlock(name="end")
+    for block in body.blocks:
+        if isinstance(block.terminator, I.Return):
+            block.instructions.pop()
+            Builder(block).br(end)
+    at = Builder(end)
+    at.call(marks.meeting(module, marks.MEET_BLOCK), [])
+    at.ret()
+    body.blocks.append(end)
 
 
 def _be_member(module: Module, most: int) -> None:
