@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.derived import environment
-from jax_enzyme.codegen.reading import read
+from jax_enzyme.codegen.reading import looked_at
 from jax_enzyme.codegen.selection import check_selected
 from jax_enzyme.frontends.program import Program
-from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import take_apart
 from jax_enzyme.signature import Signature
 from jax_enzyme.transform.bind import check_signature
 
@@ -19,9 +17,8 @@ def check_fits(program: Program, signature: Signature) -> None:
     disk = DiskCache.named("fits")
     key = digest(environment(), program.key, str(signature), signature.order)
     if disk.get(key) is None:
-        module = clone(read(program))
-        if program.launch is None:
-            check_selected(module)
-        check_signature(module, program.symbol, signature)
-        take_apart(module)
+        with looked_at(program) as module:
+            if program.launch is None:
+                check_selected(module)
+            check_signature(module, program.symbol, signature)
         disk.put(key, b"1")

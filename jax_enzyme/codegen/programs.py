@@ -5,10 +5,9 @@ from __future__ import annotations
 from jax_enzyme.cache import digest
 from jax_enzyme.codegen.device_math import with_device_math
 from jax_enzyme.codegen.host import host, target_machine
-from jax_enzyme.codegen.reading import forget, read
+from jax_enzyme.codegen.reading import taken
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir import reader
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.formals import Plain
@@ -71,8 +70,7 @@ def shared_overlaps(program: Program, signature: Signature, binding: Binding) ->
 
 
 def _read(program: Program) -> Module:
-    module = clone(read(program))
-    forget(program)
+    module = taken(program)
     if program.launch is not None:
         module = with_device_math(program.ir, module)
         literal_structures(module)

@@ -45,6 +45,18 @@ def clone_without_debug(module: Module) -> Module:
         return _clone(module, _WithoutDebug())[0]
 
 
+def with_room(module: Module) -> Module:
+    """A module of the same functions, variables and nodes, to which more may be added."""
+    nodes = module.metadata
+    return replace(
+        module,
+        globals=dict(module.globals),
+        functions=dict(module.functions),
+        named_metadata={name: list(listed) for name, listed in module.named_metadata.items()},
+        metadata=nodes.copied(lambda node: node) if isinstance(nodes, Nodes) else dict(nodes),
+    )
+
+
 def _clone(module: Module, cloner: Cloner) -> tuple[Module, dict[V.Value, V.Value]]:
     copy = Module(
         module.source_filename,

@@ -27,6 +27,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.instructions import Call
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -92,8 +93,8 @@ def bind(module: Module, symbol: str, signature: Signature, binding: Binding) ->
 
 
 def check_signature(module: Module, symbol: str, signature: Signature) -> None:
-    """SignatureError if a kernel is not what its signature says, whatever the sizes. The module is of no use
-    afterwards."""
+    """SignatureError if a kernel is not what its signature says, whatever the sizes. The module stays as it is."""
+    module = with_room(module)
     constants = {**dict.fromkeys(signature.shape_names, 1), **signature.constants(Binding())}
     given = [p for p in signature.params if p.name not in constants]
     buffers = [Buffer(p.name, p.dtype, (), p.direction, of=i) for i, p in enumerate(given)]
