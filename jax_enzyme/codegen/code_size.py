@@ -29,6 +29,7 @@ _SHORT = 40
 """Instructions of a function that is inlined however often."""
 
 _Calls = Mapping[Function, Mapping[Function, int]]
+"""How often each function calls others: those that are inlined into it, once it is known which these are."""
 
 
 def leave_large(module: Module, root: str, *, may_grow: bool = True) -> bool:
@@ -48,20 +49,24 @@ def leave_large(module: Module, root: str, *, may_grow: bool = True) -> bool:
     for reachable in found:
         for function, _ in bottom_up(reachable, lambda f: [c for c in calls[f] if c in inlined], lengths):
             lengths[function] = own[function]
+    large = {f for f in lengths if f in inlined and _is_of_the_source(f)}
+    calls = {f: {c: n for c, n in calls[f].items() if c in inlined} for f in lengths}
     limit = max(_LENGTH, int((_GROWTH if may_grow else 1) * sum(lengths.values())))
     while True:
-        lengths = _lengths(lengths, calls, own, inlined)
+        lengths = _lengths(lengths, calls, own)
         if sum(length for f, length in lengths.items() if f in kept or f not in inlined) <= limit:
             break
         copies = _copies(lengths, calls, inlined, kept)
-        large = (f for f in lengths if f in inlined and lengths[f] > _SHORT and _is_of_the_source(f))
-        costs = {f: (copies[f] - 1) * lengths[f] for f in large}
+        costs = {f: (copies[f] - 1) * length for f, length in lengths.items() if length > _SHORT and f in large}
         dearest = max(costs, key=costs.__getitem__, default=start)
         if not costs.get(dearest):
             break
         inlined.discard(dearest)
+        large.discard(dearest)
+        for called in calls.values():
+            called.pop(dearest, None)
         dearest.attributes = without_attributes(module, dearest.attributes, frozenset({_INLINE}))
-    return any(f in inlined for caller in lengths for f in calls[caller])
+    return any(calls.values())
 
 
 def _is_of_the_source(function: Function) -> bool:
@@ -76,14 +81,11 @@ def _called(function: Function) -> Mapping[Function, int]:
     return Counter(c for c in callees if isinstance(c, Function) and not c.is_declaration)
 
 
-def _lengths(
-    callees_first: Iterable[Function], calls: _Calls, own: Mapping[Function, int], inlined: Container[Function]
-) -> dict[Function, int]:
+def _lengths(callees_first: Iterable[Function], calls: _Calls, own: Mapping[Function, int]) -> dict[Function, int]:
     """The instructions of each function with those that are inlined into it."""
     lengths: dict[Function, int] = {}
     for function in callees_first:
-        copied = sum(count * lengths[f] for f, count in calls[function].items() if f in inlined)
-        lengths[function] = own[function] + copied
+        lengths[function] = own[function] + sum(count * lengths[f] for f, count in calls[function].items())
     return lengths
 
 
@@ -94,6 +96,5 @@ def _copies(
     copies = {f: int(f in kept or f not in inlined) for f in reversed(callees_first)}
     for function, number in copies.items():
         for callee, count in calls[function].items():
-            if callee in inlined:
-                copies[callee] += count * number
+            copies[callee] += count * number
     return copies
