@@ -11,6 +11,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import reader, writer
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.foreign import texts_of_bitcode
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.transform.openmp import make_serial
@@ -20,23 +21,47 @@ _LOCAL = frozenset(("internal", "private"))
 
 def read_ir(source: Source, flags: Sequence[str]) -> str:
     """The module in the form that LLVM 22 prints. Both forms are accepted for `.ll` and `.bc`: contents decide."""
+    (found,) = read_together([(source, flags)])
+    if isinstance(found, CompileError):
+        raise found
+    return found
+
+
+def read_together(sources: Sequence[tuple[Source, Sequence[str]]]) -> list[str | CompileError]:
+    """The same of several, each with its flags, or what is wrong with it. Bitcode is read in one process."""
+    texts = iter(texts_of_bitcode([source.contents for source, _ in sources if not _is_text(source)]))
+    found: list[str | CompileError] = []
+    for source, flags in sources:
+        try:
+            module = _module(source, flags, None if _is_text(source) else next(texts))
+            _refuse_scalable(module, source.name)
+            _swap_names_of_aliases(module)
+            found.append(portable(writer.to_text(make_serial(module, source.name))))
+        except CompileError as error:
+            found.append(error)
+    return found
+
+
+def _is_text(source: Source) -> bool:
+    return not source.contents.startswith((b"BC", b"\xde\xc0"))
+
+
+def _module(source: Source, flags: Sequence[str], of_bitcode: str | RuntimeError | None) -> Module:
     if flags:
         raise CompileError(f"LLVM IR is not compiled: the flags {' '.join(flags)} mean nothing", source.name)
-    is_text = not source.contents.startswith((b"BC", b"\xde\xc0"))
     try:
-        module = reader.read(source.contents.decode() if is_text else source.contents)
+        if isinstance(of_bitcode, RuntimeError):
+            raise reader.ReadError(f"LLVM cannot read this: {of_bitcode}")
+        return reader.read(source.contents.decode()) if of_bitcode is None else reader.parse(of_bitcode)
     except CompileError as error:
         raise CompileError(error.cause, error.place or source.name, error.remedy) from None
     except (RuntimeError, ValueError) as error:
-        what, option = ("LLVM IR", "-S -emit-llvm") if is_text else ("LLVM bitcode", "-c -emit-llvm")
-        if is_text and source.name.endswith(".bc"):
+        what, option = ("LLVM IR", "-S -emit-llvm") if of_bitcode is None else ("LLVM bitcode", "-c -emit-llvm")
+        if of_bitcode is None and source.name.endswith(".bc"):
             what = "LLVM bitcode, which starts with the letters BC, and no LLVM IR as text"
         raise CompileError(
             f"this is no {what}: {error}", source.name, f"LLVM 22 or older, as `clang {option}`"
         ) from None
-    _refuse_scalable(module, source.name)
-    _swap_names_of_aliases(module)
-    return portable(writer.to_text(make_serial(module, source.name)))
 
 
 def _refuse_scalable(module: Module, name: str) -> None:

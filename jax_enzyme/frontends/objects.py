@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jax_enzyme.errors import CompileError
@@ -23,7 +23,7 @@ _REMEDY = (
 
 def read_object(path: Path) -> Source:
     """The bitcode of an object file. CompileError where it has none."""
-    return _bitcode(path.read_bytes(), str(path), path)
+    return _bitcode([(str(path), path.read_bytes())], path)[0]
 
 
 def read_archive(path: Path) -> list[Source]:
@@ -39,7 +39,7 @@ def read_archive(path: Path) -> list[Source]:
         raise CompileError(
             "the static library is damaged: a member does not start as one", str(path), _REMEDY
         ) from None
-    found = [_bitcode(data, f"{path}({name})", path) for name, data in members]
+    found = _bitcode([(f"{path}({name})", data) for name, data in members], path)
     if not found:
         raise CompileError("the static library has no members", str(path), _REMEDY)
     return found
@@ -50,16 +50,18 @@ def refuse_shared(path: Path) -> CompileError:
     return CompileError("a shared library holds machine code, which has no derivative", str(path), _REMEDY)
 
 
-def _bitcode(contents: bytes, name: str, path: Path) -> Source:
-    found = contents if contents.startswith(BITCODE_MAGIC) else None
-    if found is None:
-        try:
-            found = embedded_bitcode(contents)
-        except RuntimeError as error:
-            raise CompileError(f"this is no object file: {error}", name, _REMEDY) from None
-    if found is None:
-        raise CompileError("the object file holds machine code only, and no LLVM bitcode", name, _REMEDY)
-    return Source("llvm", name, found, path)
+def _bitcode(objects: Sequence[tuple[str, bytes]], path: Path) -> list[Source]:
+    """The bitcode that object files, each with its name, are or have inside."""
+    inside = iter(embedded_bitcode([c for _, c in objects if not c.startswith(BITCODE_MAGIC)]))
+    found: list[Source] = []
+    for name, contents in objects:
+        held = contents if contents.startswith(BITCODE_MAGIC) else next(inside)
+        if isinstance(held, RuntimeError):
+            raise CompileError(f"this is no object file: {held}", name, _REMEDY)
+        if not held:
+            raise CompileError("the object file holds machine code only, and no LLVM bitcode", name, _REMEDY)
+        found.append(Source("llvm", name, held, path))
+    return found
 
 
 def _members(contents: bytes) -> Iterator[tuple[str, bytes]]:

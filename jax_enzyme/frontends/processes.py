@@ -32,6 +32,8 @@ def side_by_side(task: Callable[[_Item], _Result], items: Iterable[_Item]) -> li
         Whatever a task raises, or an interruption; processes that `run` started for the other tasks are ended.
     """
     wanted = list(items)
+    if not wanted:
+        return []
     given_up = Event()
     with ThreadPoolExecutor(min(len(wanted), os.cpu_count() or 1)) as pool:
         token = _GIVEN_UP.set(given_up)

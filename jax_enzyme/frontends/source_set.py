@@ -29,7 +29,7 @@ from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with
 from jax_enzyme.frontends.fortran_types import with_block_sizes
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.instances import instance
-from jax_enzyme.frontends.llvm import read_ir
+from jax_enzyme.frontends.llvm import read_ir, read_together
 from jax_enzyme.frontends.missing_files import with_advice
 from jax_enzyme.frontends.processes import side_by_side
 from jax_enzyme.frontends.program import Program
@@ -382,7 +382,11 @@ class SourceSet:
             wanted = self._with_providers(wanted)
         while wanted:
             ready = [unit for unit in wanted if self._providers(unit).isdisjoint(wanted)]
-            self._done.update(zip(ready, side_by_side(self._one, ready), strict=True))
+            given = [unit for unit in ready if unit.source.lang == "llvm"]
+            read = read_together([(unit.source, unit.flags) for unit in given])
+            self._done.update((unit, self._finished(unit, ir)) for unit, ir in zip(given, read, strict=True))
+            others = [unit for unit in ready if unit not in self._done]
+            self._done.update(zip(others, side_by_side(self._one, others), strict=True))
             wanted = [unit for unit in wanted if unit not in self._done]
         for unit in self.units:
             failure = self._done.get(unit)
@@ -396,6 +400,9 @@ class SourceSet:
             return Compiled(unit, *compile_with_modules(unit.source, unit.flags, self._modules_for(unit)))
         except CompileError as error:
             return with_advice(error, unit, self.units)
+
+    def _finished(self, unit: Unit, ir: str | CompileError) -> Compiled | CompileError:
+        return with_advice(ir, unit, self.units) if isinstance(ir, CompileError) else Compiled(unit, ir)
 
     # Fortran's modules
 

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.foreign import text_of_bitcode
+from jax_enzyme.ir.foreign import texts_of_bitcode
 from jax_enzyme.ir.keywords import LINKAGE, UNNAMED
 from jax_enzyme.ir.lexer import ReadError, normal
 from jax_enzyme.ir.metadata import MDNode, MDValue
@@ -65,7 +65,10 @@ def upgraded(source: str | bytes) -> str:
         _check_without_debug_info(source)
     try:
         if isinstance(source, bytes):
-            return text_of_bitcode(source)
+            (read,) = texts_of_bitcode([source])
+            if isinstance(read, RuntimeError):
+                raise read
+            return read
         parsed = llvm.parse_assembly(source, llvm.create_context())
         parsed.verify()
     except RuntimeError as error:

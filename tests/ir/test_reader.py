@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jax_enzyme.ir import foreign
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
@@ -208,6 +211,32 @@ def test_damaged_bitcode_ends_no_process(bit: int) -> None:
     damaged[bit // 8] ^= 1 << bit % 8
     with pytest.raises(ReadError):
         read(bytes(damaged))
+
+
+def test_bitcode_is_read_in_few_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One child reads all; where it ends, another one goes on behind what it was at."""
+    good = llvm.parse_assembly("define void @f() {\n  ret void\n}\n", llvm.create_context()).as_bitcode()
+    started = _counted(monkeypatch)
+    found = foreign.texts_of_bitcode([good, b"damaged", good, b"ends", good])
+    assert [isinstance(one, str) for one in found] == [True, False, True, False, True]
+    assert "ends the process" in str(found[3])
+    assert len(started) == 2
+
+
+def test_bitcode_that_is_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    _counted(monkeypatch)
+    monkeypatch.setattr(foreign, "_PATIENCE", 1)
+    (found,) = foreign.texts_of_bitcode([b"stays"])
+    assert "comes to no end with it in 1 s" in str(found)
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What children are started with; they end at the word `ends`, and stay at `stays`."""
+    run, started = subprocess.run, list[Any]()
+    monkeypatch.setattr(subprocess, "run", lambda *words, **given: started.append(words) or run(*words, **given))
+    moody = 'if data == b"ends":\n    import os\n    os.abort()\nwhile data == b"stays":\n    pass\n'
+    monkeypatch.setattr(foreign, "AS_TEXT", moody + foreign.AS_TEXT.strip())
+    return started
 
 
 def _through_text(constant: V.Constant) -> V.Constant:
