@@ -14,18 +14,20 @@ that nothing but atomic additions touches.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
 from jax_enzyme.ad.device.counting import widened
+from jax_enzyme.ad.device.last_stage import Threads, add_last_stage, add_to
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.registers import block_number, thread_in_block
 from jax_enzyme.transform.input_writes import accesses_behind
@@ -102,31 +104,24 @@ def _last_stage(module: Module, target: Function, function: DeviceFunction, coun
     """Adds the function of the second launch: the threads of its one block add up the copies of some numbers each."""
     name = f"{target.name}.sums"
     arguments = [replace(a, attributes=()) for a in target.arguments]
-    entry = BasicBlock(name="entry")
-    blocks, at = [entry], Builder(entry)
-    thread = at.cast("zext", thread_in_block(module, at, function.shape), T.I64)
-    step = const_int(T.I64, function.shape.threads)
-    for copies, (number, count) in zip(arguments[len(function.buffers) :], counts.items(), strict=True):
-        buffer = function.buffers[number]
-        type_, numbers = _TYPES[buffer.dtype], const_int(T.I64, _numbers(buffer))
-        loop, after = BasicBlock(name="loop"), BasicBlock(name="after")
-        before = at.block
-        at.cond_br(at.icmp("ult", thread, numbers), loop, after)
-        at = Builder(loop)
-        index = at.phi(T.I64, [(thread, before)])
+    own = zip(arguments[len(function.buffers) :], counts.items(), strict=True)
+    parts = [_sum(function.buffers[number], arguments[number], copies, count) for copies, (number, count) in own]
+    threads = Threads(
+        function.shape.threads, lambda at: at.cast("zext", thread_in_block(module, at, function.shape), T.I64)
+    )
+    add_last_stage(module, name, arguments, threads, parts)
+    return name
+
+
+def _sum(buffer: Buffer, memory: Value, copies: Value, count: int) -> tuple[int, Callable[[Builder, Value], None]]:
+    type_ = _TYPES[buffer.dtype]
+
+    def part(at: Builder, index: Value) -> None:
         terms: list[Value] = [
             at.load(type_, at.gep(type_, at.offset(copies, n * _stride(buffer)), [index])) for n in range(count)
         ]
         while len(terms) > 1:
             terms = [at.binary("fadd", a, b) for a, b in zip(terms[::2], terms[1::2], strict=True)]
-        memory = at.gep(type_, arguments[number], [index])
-        at.store(at.binary("fadd", at.load(type_, memory), terms[0]), memory)
-        following = at.binary("add", index, step, ("nuw", "nsw"))
-        index.add(following, loop)
-        at.cond_br(at.icmp("ult", following, numbers), loop, after)
-        at = Builder(after)
-        blocks += [loop, after]
-    at.ret(zero(T.I64))
-    type_ = T.FunctionType(T.I64, (T.PTR,) * len(arguments))
-    module.functions[name] = Function(T.PTR, type_, arguments, blocks, name=name)
-    return name
+        add_to(at, type_, memory, index, terms[0])
+
+    return _numbers(buffer), part

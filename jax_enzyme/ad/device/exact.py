@@ -17,10 +17,12 @@ the additions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
 from jax_enzyme.ad.device.counting import widened
+from jax_enzyme.ad.device.last_stage import Threads, add_last_stage, add_to
 from jax_enzyme.ad.device.threads import is_shared_memory
 from jax_enzyme.ad.emit.runtime import defined
 from jax_enzyme.ad.facts.causes import ORDERED_RESULT, UNORDERED_SUM
@@ -33,11 +35,11 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value, is_zero
+from jax_enzyme.ir.values import Argument, Value, is_zero
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device import canonical, restore
 from jax_enzyme.transform.device.flat import SHARED, is_dynamic
@@ -260,7 +262,7 @@ def reproducible(function: DeviceFunction) -> DeviceFunction:
         return function
     sums = _Sums(module, target, form.buffers, form.shape)
     buffers = (*form.buffers, *sums.buffers)
-    symbols = (symbol, sums.finish(buffers)) if sums.outlast else (symbol,)
+    symbols = (symbol, sums.finish()) if sums.outlast else (symbol,)
     restored, shape = restore(module, form.shape)
     count = None if form.count is None else widened(form.count, buffers)
     return replace(form, module=restored, symbols=symbols, buffers=buffers, shape=shape, count=count)
@@ -421,35 +423,23 @@ class _Sums:
         stride = const_int(T.I64, place.blocks * place.count)
         return at.call(place.kind.function(self._module, what), [words, stride, *more])
 
-    def finish(self, buffers: tuple[Buffer, ...]) -> str:
+    def finish(self) -> str:
         """Adds the function of the second launch: every thread adds some words to their memory."""
         name = f"{self._function.name}.sums"
         arguments = [replace(a, attributes=()) for a in self._function.arguments]
         given: dict[Value, Argument] = dict(zip(self._function.arguments, arguments, strict=True))
-        entry = BasicBlock(name="entry")
-        blocks = [entry]
-        at = Builder(entry)
-        x, y, z = self._shape.grid
-        step = const_int(T.I64, x * y * z * self._shape.threads)
-        thread = thread_number(self._module, at, self._shape)
-        for place in self.outlast:
-            loop, after = BasicBlock(name="loop"), BasicBlock(name="after")
-            before, count = at.block, const_int(T.I64, place.count)
-            at.cond_br(at.icmp("ult", thread, count), loop, after)
-            at = Builder(loop)
-            number = at.phi(T.I64, [(thread, before)])
-            word = at.gep(T.I64, given[self._words[place]], [number])
-            value = at.call(place.kind.function(self._module, "value"), [word, count])
-            memory = at.gep(place.kind.type, given[place.base], [number])
-            at.store(at.binary("fadd", at.load(place.kind.type, memory), value), memory)
-            following = at.binary("add", number, step, ("nuw", "nsw"))
-            number.add(following, loop)
-            at.cond_br(at.icmp("ult", following, count), loop, after)
-            at = Builder(after)
-            blocks += [loop, after]
-        at.ret(zero(T.I64))
-        type_ = T.FunctionType(T.I64, (T.PTR,) * len(buffers))
-        self._module.functions[name] = Function(T.PTR, type_, arguments, blocks, name=name)
+
+        def part(place: _Place) -> tuple[int, Callable[[Builder, Value], None]]:
+            def add(at: Builder, number: Value) -> None:
+                word = at.gep(T.I64, given[self._words[place]], [number])
+                value = at.call(place.kind.function(self._module, "value"), [word, const_int(T.I64, place.count)])
+                add_to(at, place.kind.type, given[place.base], number, value)
+
+            return place.count, add
+
+        count = prod(self._shape.grid) * self._shape.threads
+        threads = Threads(count, lambda at: thread_number(self._module, at, self._shape))
+        add_last_stage(self._module, name, arguments, threads, map(part, self.outlast))
         return name
 
 

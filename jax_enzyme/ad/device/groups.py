@@ -18,12 +18,12 @@ where nothing comes between that reads such memory or meets other threads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from jax_enzyme.ad.device.shuffles import warp_helper
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import is_memory_free
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -91,7 +91,7 @@ def carried_out(function: ArrayFunction, base: Module) -> ArrayFunction:
     module = clone(function.module)
     mark_for_inlining(module, [function.symbol])
     module = optimised(module)
-    if _ask_to_unroll(module, module.functions[function.symbol]):
+    if ask_innermost(module, module.functions[function.symbol], _sums_at_a_time):
         module = optimised(module, unroll=True)
     target = module.functions[function.symbol]
     own = zip(target.arguments, function.buffers, strict=True)
@@ -100,23 +100,25 @@ def carried_out(function: ArrayFunction, base: Module) -> ArrayFunction:
     return replace(function, module=module)
 
 
-def _ask_to_unroll(module: Module, function: Function) -> bool:
-    """Marks, in place, the loops of constant length that make sums. Whether there are any."""
-    loops = Loops.of(function)
-    recurrences = Recurrences(function, loops.cfg, loops, module)
+def ask_innermost(module: Module, function: Function, times: Callable[[Loop, int], int]) -> bool:
+    """Asks, in place, to unroll innermost loops of constant length: `times` says of one that repeats so often how many
+    iterations at a time, 1 where it stays. Whether there are any."""
+    recurrences = Recurrences.of(function, module)
     found = False
-    for loop in loops:
-        body = [i for block in loop.blocks for i in block.instructions]
-        kinds = Counter((i.operands[1].type, int_value(i.operands[2])) for i in body if _is_note(i))
-        repeats = recurrences.repeats(loop) if kinds and not loop.children and len(loop.latches) == 1 else None
-        if repeats is None:
-            continue
-        most = min(_MOST // max(kinds.values()), _LONGEST // len(body))
-        count = next((1 << n for n in reversed(range(most.bit_length())) if (repeats + 1) % (1 << n) == 0), 1)
+    for loop in recurrences.loops:
+        repeats = recurrences.repeats(loop) if not loop.children and len(loop.latches) == 1 else None
+        count = 1 if repeats is None else times(loop, repeats)
         if count > 1:
             ask(module, loop.latches[0].terminator, count)
             found = True
     return found
+
+
+def _sums_at_a_time(loop: Loop, repeats: int) -> int:
+    body = [i for block in loop.blocks for i in block.instructions]
+    kinds = Counter((i.operands[1].type, int_value(i.operands[2])) for i in body if _is_note(i))
+    most = min(_MOST // max(kinds.values()), _LONGEST // len(body)) if kinds else 0
+    return next((1 << n for n in reversed(range(most.bit_length())) if (repeats + 1) % (1 << n) == 0), 1)
 
 
 def _carry_out(module: Module, function: Function, unadded: Iterable[Value]) -> None:

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jax_enzyme.ad.device.groups import is_beside
+from jax_enzyme.ad.device.groups import ask_innermost, is_beside
 from jax_enzyme.ad.device.shuffles import warp_helper
-from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -34,7 +34,6 @@ from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device import canonical, restore
 from jax_enzyme.transform.device.canonical import REGULAR, optimised
 from jax_enzyme.transform.device.registers import WARP_ADD
-from jax_enzyme.transform.loop_hints import ask
 
 _LONGEST = 8
 """Numbers of a row that are passed at once: each lane asks for as many numbers of each of so many others."""
@@ -66,7 +65,7 @@ def in_rows(function: DeviceFunction) -> DeviceFunction:
         return function
     form = canonical(function)
     module = clone(form.module)
-    if _ask_to_unroll(module, module.functions[symbol]):
+    if ask_innermost(module, module.functions[symbol], _whole_row):
         module = run(optimised(module, unroll=True), REGULAR)
     if not _Rows(module, module.functions[symbol]).rewrite():
         return function
@@ -74,19 +73,10 @@ def in_rows(function: DeviceFunction) -> DeviceFunction:
     return replace(form, module=restored, shape=shape)
 
 
-def _ask_to_unroll(module: Module, function: Function) -> bool:
-    """Marks, in place, short innermost loops that make additions: those of a row, perhaps. Whether there are any."""
-    loops = Loops.of(function)
-    recurrences = Recurrences(function, loops.cfg, loops, module)
-    found = False
-    for loop in loops:
-        if loop.children or len(loop.latches) != 1 or not any(_adds(i) for b in loop.blocks for i in b.instructions):
-            continue
-        repeats = recurrences.repeats(loop)
-        if repeats is not None and 0 < repeats < _LONGEST:
-            ask(module, loop.latches[0].terminator, repeats + 1)
-            found = True
-    return found
+def _whole_row(loop: Loop, repeats: int) -> int:
+    """How many iterations of a short loop are made at once: all, where they may make the additions of a row."""
+    is_row = 0 < repeats < _LONGEST and any(_adds(i) for b in loop.blocks for i in b.instructions)
+    return repeats + 1 if is_row else 1
 
 
 def _adds(instruction: I.Instruction) -> bool:
@@ -103,8 +93,7 @@ class _Rows:
     def __init__(self, module: Module, function: Function) -> None:
         self._module = module
         self._function = function
-        self._loops = Loops.of(function)
-        self._recurrences = Recurrences(function, self._loops.cfg, self._loops, module)
+        self._recurrences = Recurrences.of(function, module)
         self._used = {v for i in function.instructions() for v in i.operands}
         added = [I.base_of(i.operands[0]) for i in function.instructions() if isinstance(i, I.AtomicRMW | I.CmpXchg)]
         known = all(isinstance(base, Argument) for base in added)
@@ -114,7 +103,7 @@ class _Rows:
         """Whether there are rows."""
         found = False
         for block in self._function.blocks:
-            loop = self._loops.loop_of.get(block)
+            loop = self._recurrences.loops.loop_of.get(block)
             if loop is not None and loop.children:
                 continue  # what takes time lies further inside, and registers are scarce
             runs: list[list[_Place]] = []
