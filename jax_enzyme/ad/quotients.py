@@ -25,7 +25,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
-from jax_enzyme.ir.module import Function, Uses, callee_name, uses
+from jax_enzyme.ir.module import Function, Uses, callee_name, is_fused, uses
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value, is_zero
 
@@ -84,7 +84,7 @@ def _put_off(
     of these: facts, and the size of a number, may be found out later than quotients."""
     block = shortcuts.block_of(choices[0].instruction)
     selects = [c.instruction for c in choices if shortcuts.block_of(c.instruction) is block]
-    moved = {i for i in chosen if shortcuts.block_of(i) is block and (_is_fused(i) or isinstance(i, _ARITHMETIC))}
+    moved = {i for i in chosen if shortcuts.block_of(i) is block and (is_fused(i) or isinstance(i, _ARITHMETIC))}
     while stay := {i for i in moved if any(user not in moved and user not in selects for user, _ in users[i])}:
         moved -= stay
     here, first = copies[block], copies[min(selects, key=block.instructions.index)]
@@ -137,7 +137,7 @@ def _differences(value: Value, constant: Value, users: Uses) -> list[Value]:
 
 
 def _is_zero_too(user: I.Instruction, index: int, zeros: Set[Value]) -> bool:
-    if _is_fused(user):
+    if is_fused(user):
         return (user.operands[2] in zeros or _is_zero(user.operands[2])) and not zeros.isdisjoint(user.operands[:2])
     if user.opcode in ("fadd", "fsub"):
         return all(v in zeros or _is_zero(v) for v in user.operands)
@@ -150,10 +150,6 @@ def _is_size(value: Value) -> TypeGuard[I.CallBase]:
     return callee_name(value).startswith("llvm.fabs")
 
 
-def _is_fused(instruction: I.Instruction) -> TypeGuard[I.CallBase]:
-    return callee_name(instruction).startswith(("llvm.fma.", "llvm.fmuladd."))
-
-
 def _other(instruction: I.Instruction, zeros: set[Value]) -> int | None:
     """Which operand is what zero is divided by, or multiplied with, where that may be no number."""
     if not isinstance(instruction.type, T.FloatType):
@@ -161,7 +157,7 @@ def _other(instruction: I.Instruction, zeros: set[Value]) -> int | None:
     operands = instruction.operands[:2]
     if instruction.opcode == "fdiv":
         return 1 if operands[0] in zeros and not isinstance(operands[1], Constant) else None
-    if instruction.opcode != "fmul" and not _is_fused(instruction):
+    if instruction.opcode != "fmul" and not is_fused(instruction):
         return None
     for index, other in enumerate(operands):
         if other not in zeros and operands[1 - index] in zeros and _is_made(other):
@@ -178,7 +174,7 @@ def _is_made(value: Value) -> bool:
 
 def _is_source(value: Value) -> bool:
     return isinstance(value, I.Instruction) and (
-        value.opcode == "fdiv" or (isinstance(value, I.CallBase) and not _is_fused(value))
+        value.opcode == "fdiv" or (isinstance(value, I.CallBase) and not is_fused(value))
     )
 
 

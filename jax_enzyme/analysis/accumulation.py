@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Uses, callee_name
+from jax_enzyme.ir.module import Uses, callee_name, is_fused
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 _KINDS = {
     "fadd": "fadd", "fsub": "fadd", "fmul": "fmul", "add": "add", "sub": "add", "mul": "mul",
     "and": "and", "or": "or", "xor": "xor",
 }  # fmt: skip
-_FUSED, _LANES = ("llvm.fma.", "llvm.fmuladd."), "llvm.vector.reduce.fadd."
+_LANES = "llvm.vector.reduce.fadd."
 _EXTREMES = ("llvm.maxnum.", "llvm.minnum.", "llvm.maximum.", "llvm.minimum.", "llvm.maximumnum.", "llvm.minimumnum.")
 _RELATIONS = ("gt", "ge", "lt", "le")
 _INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
@@ -164,9 +164,9 @@ def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instructi
         case I.BinaryOp() if user.opcode in _KINDS:
             return None if user.opcode in ("sub", "fsub") and index == 1 else (_KINDS[user.opcode], user)
         case I.Call():
-            name = callee_name(user)
-            if name.startswith(_FUSED):
+            if is_fused(user):
                 return ("fadd", user) if index == 2 else None
+            name = callee_name(user)
             if name.startswith(_LANES):
                 return ("fadd", user) if index == 0 and "reassoc" in user.flags else None
             return (name, user) if name.startswith((*_EXTREMES, *_INTEGER_EXTREMES)) else None

@@ -35,7 +35,7 @@ from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.private_memory import Renewal
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.module import callee_name, is_fused
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
@@ -58,10 +58,10 @@ _GATHERED = 0.5
 """A number that lies apart from that of the next iteration, in operations."""
 _LONG = 8
 """An operation that takes long, or a call, in others."""
-_FUSED = ("llvm.fmuladd.", "llvm.fma.")
 ELEMENTWISE = (
-    *_FUSED, "llvm.fabs.", "llvm.sqrt.", "llvm.copysign.", "llvm.minnum.", "llvm.maxnum.", "llvm.minimum.",
-    "llvm.maximum.", "llvm.floor.", "llvm.ceil.", "llvm.trunc.", "llvm.rint.", "llvm.nearbyint.", "llvm.round.",
+    "llvm.fmuladd.", "llvm.fma.", "llvm.fabs.", "llvm.sqrt.", "llvm.copysign.", "llvm.minnum.", "llvm.maxnum.",
+    "llvm.minimum.", "llvm.maximum.", "llvm.floor.", "llvm.ceil.", "llvm.trunc.", "llvm.rint.", "llvm.nearbyint.",
+    "llvm.round.",
 )  # fmt: skip
 """Functions that exist for vectors, and compute each number of one as they compute it alone."""
 _BULK = (Effect.MEMORY_SET, Effect.MEMORY_COPY)
@@ -238,7 +238,7 @@ class InLockstep(Independence):
         if ends is None or not isinstance(addition := ends[1], I.BinaryOp | I.Call) or not T.is_float(phi.type):
             return None
         is_sum = addition.opcode == "fadd" or (addition.opcode == "fsub" and addition.operands[0] is phi)
-        is_sum |= isinstance(addition, I.Call) and callee_name(addition).startswith(_FUSED)
+        is_sum |= is_fused(addition)
         if not is_sum or addition.operands.count(phi) != 1 or self.loops.loop_of[self._home(addition)] is not loop:
             return None
         if isinstance(addition, I.Call) and addition.operands[2] is not phi:

@@ -16,11 +16,9 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, callee_name, uses
+from jax_enzyme.ir.module import Function, is_fused, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
-
-_FUSED = ("llvm.fma.", "llvm.fmuladd.")
 
 
 def speculated(function: Function) -> Collection[I.Instruction]:
@@ -55,7 +53,7 @@ def speculated(function: Function) -> Collection[I.Instruction]:
 def _may_be_infinite(instruction: I.Instruction, endless: Collection[Value]) -> bool:
     if isinstance(instruction, I.Phi | I.Load):
         return False
-    if isinstance(instruction, I.CallBase) and not callee_name(instruction).startswith(_FUSED):
+    if isinstance(instruction, I.CallBase) and not is_fused(instruction):
         return True
     divides = instruction.opcode in ("fdiv", "frem") and not isinstance(instruction.operands[1], Constant)
     return divides or any(operand in endless for operand in instruction.operands)

@@ -28,7 +28,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import Function, Module, callee_name, is_fused
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import replace_values
@@ -214,5 +214,5 @@ def _place(pointer: Value, layout: DataLayout) -> tuple[tuple[object, ...], int]
 
 def _may_access(instruction: I.Instruction) -> bool:
     if isinstance(instruction, I.CallBase):
-        return not callee_name(instruction).startswith(("llvm.vector.reduce.", "llvm.fma.", "llvm.fmuladd."))
+        return not is_fused(instruction) and not callee_name(instruction).startswith("llvm.vector.reduce.")
     return isinstance(instruction, I.Load | I.Store | I.AtomicRMW | I.CmpXchg | I.Fence | I.VAArg)

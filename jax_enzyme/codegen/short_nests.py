@@ -27,7 +27,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.codegen.long_loops import takes_long
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name, uses
+from jax_enzyme.ir.module import callee_name, is_fused, uses
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis
 
@@ -193,7 +193,7 @@ def _adds(user: I.Instruction, value: Value) -> bool:
             return True
         case I.BinaryOp(opcode="fsub"):
             return value is user.operands[0]
-        case I.Call() if callee_name(user).startswith(("llvm.fmuladd.", "llvm.fma.")):
+        case I.Call() if is_fused(user):
             return value not in user.operands[:2]
         case _:
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase, Instruction, Phi
@@ -124,6 +124,11 @@ def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[s
     if name not in module.functions:
         module.functions[name] = Function(T.PTR, kind, numbered(kind.parameters), attributes=attributes, name=name)
     return module.functions[name]
+
+
+def is_fused(value: Value) -> TypeGuard[CallBase]:
+    """Whether a call multiplies two numbers and adds a third."""
+    return callee_name(value).startswith(("llvm.fma.", "llvm.fmuladd."))
 
 
 def callee_of(value: Value) -> Function | None:

@@ -29,14 +29,13 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Step, is_linear, wide_buffers
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_without_debug
-from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.module import Function, callee_name, is_fused
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantSplat, Poison, Undef, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload, splat
 from jax_enzyme.rules.effects import Effect, allocated
 from jax_enzyme.transform.rewriting import Change, rewrite
 
 _BY_LANE = frozenset("fadd fsub fmul fdiv fneg fpext fptrunc phi select freeze fcmp and or xor".split())
-_INTRINSICS = ("llvm.fma.", "llvm.fmuladd.")
 _NUMBERS = (T.FLOAT, T.DOUBLE)
 _SIZED = "dereferenceable("
 
@@ -109,7 +108,7 @@ def _check_access(access: I.Load | I.Store, directional: Directional) -> None:
 
 def _check_call(call: I.CallBase, directional: Directional) -> None:
     name = callee_name(call)
-    by_lane = name.startswith(_INTRINSICS) and call.type in _NUMBERS
+    by_lane = is_fused(call) and call.type in _NUMBERS
     if not by_lane and any(v in directional.values for v in [call, *call.arguments]):
         raise NotLinear(f"a call of {name} with tangents")
     if not any(map(directional.leads_there, [call, *call.arguments])):
