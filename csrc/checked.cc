@@ -6,11 +6,8 @@
 
 #include "checked.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -20,9 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #if defined(__linux__)
@@ -30,6 +25,7 @@
 #endif
 
 #include "abi.h"
+#include "checked_calls.h"
 
 namespace jax_enzyme {
 namespace {
@@ -91,7 +87,7 @@ struct Call {
   std::deque<Object*> freed;
   size_t freed_bytes = 0;
   Object nothing{0, 0, "null", 0, false, false};
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  RunningCall running;
   int depth = 0;
 
   Call() {
@@ -100,6 +96,7 @@ struct Call {
     if (tables == nullptr) throw std::bad_alloc();
     new (&tables->stop) std::atomic<int32_t>(0);
     tables->unknown = Object{0, kEverything, "memory", 0, false, false};
+    running.stop = &tables->stop;
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -129,75 +126,6 @@ int64_t Report(const std::string& text) {
 }
 
 std::string At(const char* place) { return place == nullptr || *place == 0 ? "" : std::string(" (") + place + ")"; }
-
-// -- calls that run, their time limits, and Ctrl-C
-
-std::mutex g_calls_mutex;
-std::set<Call*>& Calls() {
-  static auto* calls = new std::set<Call*>();
-  return *calls;
-}
-std::condition_variable& Changed() {
-  static auto* changed = new std::condition_variable();
-  return *changed;
-}
-bool g_watching = false;
-std::atomic<bool> g_interrupted{false};
-struct sigaction g_before;
-
-constexpr int32_t kInterrupted = 1;
-constexpr int32_t kTimeOut = 2;
-
-// Raises the flags: of all calls after Ctrl-C, of one whose time is over. Ends when no call is left.
-void Watch() {
-  std::unique_lock<std::mutex> lock(g_calls_mutex);
-  while (!Calls().empty()) {
-    const auto now = std::chrono::steady_clock::now();
-    for (Call* call : Calls()) {
-      if (g_interrupted.load()) call->tables->stop.store(kInterrupted);
-      if (call->deadline <= now) call->tables->stop.store(kTimeOut);
-    }
-    Changed().wait_for(lock, std::chrono::milliseconds(20));
-  }
-  g_watching = false;
-}
-
-void OnInterrupt(int number, siginfo_t* info, void* context) {
-  g_interrupted.store(true);
-  if ((g_before.sa_flags & SA_SIGINFO) != 0) {
-    if (g_before.sa_sigaction != nullptr) g_before.sa_sigaction(number, info, context);
-  } else if (g_before.sa_handler != SIG_DFL && g_before.sa_handler != SIG_IGN) {
-    g_before.sa_handler(number);
-  }
-}
-
-void Enter(Call* call) {
-  std::lock_guard<std::mutex> lock(g_calls_mutex);
-  if (Calls().empty()) {
-    g_interrupted.store(false);
-    struct sigaction action;
-    std::memset(&action, 0, sizeof(action));
-    action.sa_sigaction = &OnInterrupt;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &g_before);
-  }
-  Calls().insert(call);
-  if (!g_watching) {
-    g_watching = true;
-    std::thread(&Watch).detach();
-  }
-}
-
-void Leave(Call* call) {
-  std::lock_guard<std::mutex> lock(g_calls_mutex);
-  Calls().erase(call);
-  if (Calls().empty()) {
-    struct sigaction present;
-    sigaction(SIGINT, nullptr, &present);
-    if (present.sa_sigaction == &OnInterrupt) sigaction(SIGINT, &g_before, nullptr);
-  }
-}
 
 // Storage that every thread has from its start, which is quickest to come to, and small.
 #if defined(__ELF__)
@@ -395,15 +323,13 @@ JE_EXPORT void je_checked_begin(int64_t milliseconds) {
   call.tables->stop.store(0);
   call.tables->again = 0;
   if (call.tables->low == 0) call.tables->low = jax_enzyme::StackEnd();
-  call.deadline = std::chrono::steady_clock::time_point::max();
-  if (milliseconds > 0) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  jax_enzyme::Enter(&call);
+  jax_enzyme::Enter(&call.running, milliseconds);
 }
 
 JE_EXPORT void je_checked_end() {
   Call& call = Current();
   if (--call.depth > 0) return;
-  jax_enzyme::Leave(&call);
+  jax_enzyme::Leave(&call.running);
   jax_enzyme::Reset(call);
 }
 

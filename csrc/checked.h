@@ -3,7 +3,6 @@
 #ifndef JAX_ENZYME_CHECKED_H_
 #define JAX_ENZYME_CHECKED_H_
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 
