@@ -153,17 +153,23 @@ def test_what_a_failing_loop_has_changed_is_put_back_for_the_second_run() -> Non
         jax.block_until_ready(kernel(X, np.zeros(7)))
 
 
-def test_loops_are_unrolled_in_front_of_a_derivative_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def _kept(monkeypatch: pytest.MonkeyPatch, step: str) -> list[str]:
+    """The texts of the modules that a step of making code will leave."""
     made: list[str] = []
-    joined = derived.with_checks
+    whole = getattr(derived, step)
 
     def kept(*given: object) -> object:
-        result = joined(*given)  # type: ignore[arg-type]
+        result = whole(*given)
         made.append(to_text(result.module))
         return result
 
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
-    monkeypatch.setattr(derived, "with_checks", kept)
+    monkeypatch.setattr(derived, step, kept)
+    return made
+
+
+def test_loops_are_unrolled_in_front_of_a_derivative_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _kept(monkeypatch, "with_checks")
     body = "void k(int n, const double *x, double *y) { for (int i = 0; i < n; i++) { double s = 0; LOOP y[i] = s; } }"
     source = body.replace("LOOP", "for (int a = 0; a < 3; a++) s += x[i] * x[i] * a;")
     kernel = je.kernel(source, "k", "n: i32, x: f64[n], out y: f64[n]", lang="c", options=je.Options(sanitize=True))
@@ -173,16 +179,7 @@ def test_loops_are_unrolled_in_front_of_a_derivative_too(monkeypatch: pytest.Mon
 
 def test_nests_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """One choice for each nest, in front of it; tables of indices and of rows too."""
-    made: list[str] = []
-    whole = derived.sanitized
-
-    def kept(*given: object) -> object:
-        result = whole(*given)  # type: ignore[arg-type]
-        made.append(to_text(result.module))
-        return result
-
-    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
-    monkeypatch.setattr(derived, "sanitized", kept)
+    made = _kept(monkeypatch, "sanitized")
     for name, word in (("sparse", "call i1 @je.least.most.4.4"), ("short_row", "call i32 @je_checked_rows(")):
         kernel = je.kernel(SOURCE, name, SIGNATURE, lang="c", options=je.Options(sanitize=True))
         jax.jit(kernel).lower(0, X).compile()
