@@ -113,7 +113,11 @@ class Reversal:
     @property
     def carries_shadows(self) -> bool:
         """Whether the forward sweep has to carry shadow pointers."""
-        return bool(self.inner) or any(p in self.root.plan.taped for p in self.root.plan.pointers.values())
+        return (
+            bool(self.inner)
+            or bool(self.facts.compared)
+            or any(p in self.root.plan.taped for p in self.root.plan.pointers.values())
+        )
 
     @property
     def needs_arena(self) -> bool:
@@ -127,13 +131,14 @@ class Reversal:
     @property
     def may_fail(self) -> bool:
         """Whether the kernel may return another status than zero: its own, or one of a division, which will be guarded
-        (on GPUs none is)."""
+        (on GPUs none is), or of a distance."""
         terminators = (block.terminator for block in self.root.function.blocks)
         statuses = [t.operands[0] for t in terminators if isinstance(t, I.Return) and t.operands]
         if not all(isinstance(status, ConstantInt) and status.value == 0 for status in statuses):
             return True
         on_cpu = self.facts.execution.threads is None
-        return on_cpu and any(map(may_trap, self.root.function.instructions()))
+        may_trap_here = any(map(may_trap, self.root.function.instructions()))
+        return on_cpu and (may_trap_here or bool(self.facts.compared))
 
 
 def plan_reversal(

@@ -41,10 +41,14 @@ alone, cannot: into derivatives."""
 def note_places(module: Module, instructions: Iterable[Instruction]) -> None:
     """Writes down where instructions come from, so that copies of them in other functions tell."""
     for instruction in instructions:
-        place = location(module, instruction)
-        if place is not None and all(kind != NOTED for kind, _ in instruction.metadata):
-            note = add_node(module, MDNode(operands=[MDString(escape(place))]))
-            instruction.metadata = [*instruction.metadata, (NOTED, note)]
+        note_place(module, instruction, location(module, instruction))
+
+
+def note_place(module: Module, instruction: Instruction, place: str | None) -> None:
+    """The same of one instruction, and a place that is known."""
+    if place is not None and all(kind != NOTED for kind, _ in instruction.metadata):
+        note = add_node(module, MDNode(operands=[MDString(escape(place))]))
+        instruction.metadata = [*instruction.metadata, (NOTED, note)]
 
 
 def _noted(module: Module, instruction: Instruction) -> str | None:

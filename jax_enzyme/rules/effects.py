@@ -10,6 +10,9 @@ import enum
 import functools
 import re
 
+DISTANCES_AGREE = "je.distances.agree"
+"""Where this is false a derivative cannot go on: see `transform.distance_checks`."""
+
 
 class Effect(enum.Enum):
     PURE_INT = "computes an integer or a pointer; reads memory at most, and no floating-point number from it"
@@ -85,7 +88,8 @@ _FUNCTIONS: dict[Effect, str] = {
         "abs labs llabs imaxabs strlen strnlen strcmp strncmp memcmp memchr strchr strrchr strstr isalpha "
         "isdigit isspace isupper islower isalnum isxdigit ispunct isprint tolower toupper __ctype_b_loc "
         "__errno_location ffs ffsl ffsll __cxa_guard_acquire __cxa_guard_release malloc_usable_size "
-        "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp __je_lane"
+        "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp __je_lane "
+        f"{DISTANCES_AGREE}"
     ),
     Effect.MEMORY_COPY: "memcpy memmove __memcpy_chk __memmove_chk",
     Effect.MEMORY_SET: "memset __memset_chk",

@@ -40,6 +40,7 @@ from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import PURE, Declarations
+from jax_enzyme.transform.distance_checks import lower_checks
 from jax_enzyme.transform.failing import address_taken
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
 from jax_enzyme.transform.failures import lower_failures
@@ -52,9 +53,11 @@ _DIVISOR = "je.divisor."
 
 
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
-    """The array function in a copy of the module where such divisions are failures; itself where there are none."""
-    guarded = _guarded(function, ((f, block) for f in reachable_functions(_root(function)) for block in f.blocks))
-    return function if guarded is function else lower_failures(guarded)
+    """The array function in a copy of the module where such divisions are failures, and what else a derivative checks;
+    itself where there are none."""
+    checked = replace(function, module=lower_checks(function.module))
+    guarded = _guarded(checked, ((f, block) for f in reachable_functions(_root(checked)) for block in f.blocks))
+    return function if guarded.module is function.module else lower_failures(guarded)
 
 
 def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:

@@ -34,6 +34,7 @@ UNFITTING = "je.unfitting"
 """Stands for a call through a pointer, or a dummy procedure, that may lead to nothing that fits."""
 DIVIDED_BY_ZERO = "je.divided.by.zero"
 DIVISION_OVERFLOWS = "je.division.overflows"
+DISTANCES_DIFFER = "je.distances.differ"
 FAILS = "je.fails"
 """Ends the call with the status that is its argument."""
 
@@ -48,6 +49,11 @@ _EXITS = frozenset("exit _exit _Exit quick_exit _FortranAExit _FortranAStopState
 DIVISIONS = {
     DIVIDED_BY_ZERO: "integer division by zero",
     DIVISION_OVERFLOWS: "integer division overflows: the least integer by -1",
+}
+_NAMED = {
+    **DIVISIONS,
+    DISTANCES_DIFFER: "the distance of two objects is added to an address, and in a derivative they lie elsewhere: "
+    "keep pointers in its place, or indices into one array",
 }
 # Where headers and the Rust library lie: a place there says nothing about the user's source.
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")
@@ -127,8 +133,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
         return Site(call, TERMINATED, f"STOP {text}" if text else "STOP")
     if name == "_FortranAReportFatalUserError" and (text := constant_text(call.arguments[0])):
         return Site(call, TERMINATED, text)
-    if name in DIVISIONS:
-        return Site(call, TERMINATED, DIVISIONS[name])
+    if name in _NAMED:
+        return Site(call, TERMINATED, _NAMED[name])
     if name == "python_exception":  # of Numba's: see frontends/numba.py
         text = constant_text(call.arguments[0]) if call.arguments else None
         return Site(call, TERMINATED, text or "a Python exception")

@@ -155,26 +155,6 @@ REFUSED = (
         7,
         ORIGIN,
     ),
-    *(
-        Program(
-            f"distances_of_nodes_from_one_to_the_next_{kept}",
-            f"#include <stdlib.h>\nstruct node {{\n  double v;\n  {width} next;\n}};\ndouble k(double x) {{\n"
-            "  struct node *head = 0, *p;\n  double s = 0;\n  for (int i = 0; i < 4; i++) {\n"
-            "    p = malloc(sizeof *p);\n    p->v = x * (i + x);\n"
-            f"    p->next = head ? {bytes_}head - {bytes_}p : {last};\n    head = p;\n  }}\n"
-            f"  for (p = head; p; p = p->next == {last} ? 0 : (struct node *)({bytes_}p + p->next)) s += p->v;\n"
-            "  return s;\n}",
-            12,
-            ORIGIN,
-            result=18.0,
-        )
-        for kept, width, bytes_, last in (
-            ("as_long", "long", "(char *)", 1),
-            ("as_int", "int", "(char *)", 1),
-            ("counted_in_nodes", "long", "", 0),
-            ("counted_in_nodes_as_int", "int", "", 0),
-        )
-    ),
     Program(
         "text_and_back",
         "#include <stdio.h>\n#include <stdlib.h>\ndouble k(double x) {\n  char b[64];\n"

@@ -360,6 +360,8 @@ class Augmenter(ShadowedCopy):
                 self._call_companion(instruction, twin)
             case I.Alloca() if instruction in self.facts.dynamic:
                 self.companions[instruction] = self._local_shadow(instruction)
+            case _ if instruction in self.facts.compared:
+                self.compare_distances(self._runtime.module, instruction)
             case _ if self.carries(instruction) and instruction not in self.companions:
                 self.address(instruction, twin)
             case _:

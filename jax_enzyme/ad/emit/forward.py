@@ -295,6 +295,8 @@ class _Emitter(ShadowedCopy):
 
     def _plain_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         """Of an instruction that neither touches memory nor calls."""
+        if instruction in self.facts.compared:
+            self.compare_distances(self.shared.module, instruction)
         holds = T.is_pointer(instruction.type) or instruction.type == T.I64
         if holds and self.facts.shadowed_memory(instruction):
             self.address(instruction, twin)

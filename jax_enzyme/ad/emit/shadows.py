@@ -17,12 +17,13 @@ from jax_enzyme.ad.emit.addresses import address_operands, holds_address
 from jax_enzyme.ad.emit.partials import companion_in_sum
 from jax_enzyme.ad.facts.causes import ORIGIN
 from jax_enzyme.ad.facts.copying import CodeCopy, again
+from jax_enzyme.ad.facts.errors import place_of
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, instruction_of
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
@@ -33,6 +34,7 @@ from jax_enzyme.ir.values import (
     GlobalValue,
     Value,
 )
+from jax_enzyme.transform.distance_checks import demand
 
 _MOVES = frozenset("select insertelement shufflevector insertvalue".split())
 """What hands words on as they are: a number in one may have its tangent, or no adjoint, beside an address."""
@@ -157,6 +159,14 @@ class ShadowedCopy(CodeCopy, ABC):
         if not moved and not (isinstance(instruction, I.Cast) and T.is_int(instruction.type)):
             raise self.facts.refused(instruction, ORIGIN)
         self.companions[instruction] = self.builder.insert(shadow)
+
+    def compare_distances(self, module: Module, difference: I.Instruction) -> None:
+        """Emits what fails where the shadows of two places lie otherwise than the places themselves."""
+        first, second = difference.operands
+        other = self.builder.binary("sub", self.shadow(first), self.shadow(second))
+        agree = self.builder.icmp("eq", self.value(difference), other)
+        origin = self.facts.origin.get(difference, difference)
+        demand(module, self.builder, agree, place_of(self.facts.module, origin))
 
     def arguments(self, call: I.CallBase, shadowed: Container[Argument], *more: Value) -> list[Value]:
         """What the derivative of a function is called with: arguments, the companions of some, what it takes besides,

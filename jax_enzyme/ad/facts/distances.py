@@ -1,4 +1,4 @@
-"""Distances of two objects, which lead from one of them into the other where they are added to an address.
+"""Distances of two places in memory, which lead from one of them to the other where they are added to an address.
 
     %d = sub (ptrtoint %b), (ptrtoint %a)
     %q = getelementptr i8, ptr %a, i64 %d        a place in what %a leads to, as far as the map of pointers can tell
@@ -6,32 +6,30 @@
 Shadows lie as far from one another as the allocator has it, and not as the objects do. A distance of two places in one
 object is the same in its shadow; what is only compared says where memory overlaps.
 
-What is one object in the map may be several at run time: the nodes of a list. Two places there are mostly in one of
-them (the end of a vector and its start), unless their distance is kept in memory and added to an address where it is
-found, and is a number of bytes, of any width (the relative pointers of shared memory), or leads from what has just been
-allocated to what was there before, counted in anything.
+Distances of two objects are refused. What may be of two or of one is *unsure*: what is one object in the map may be
+several at run time (the nodes of a list, and the numbers of vectors), and a pointer may lead to one of several objects.
+Such distances are compared with those of the shadows when a derivative runs, if they can come to an address at all:
+through arithmetic, calls and memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from types import UnionType
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Uses, uses
-from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Constant, Value
-
-_SAME = I.Phi | I.Select | I.Freeze | I.Cast
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import Reached, made_of, reached
+from jax_enzyme.ir.values import Argument, Constant, Value
+from jax_enzyme.rules.effects import Effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,92 +40,127 @@ class Distances:
     varied: AbstractSet[MemoryObject]
 
     def lead_across(self, difference: I.BinaryOp) -> bool:
-        """Whether this may be one of two objects, and reach an address, a call or memory."""
+        """Whether this is one of two objects, and may reach an address."""
+        return self._matters(difference) and not self._may_be_in_one(difference)
+
+    def is_unsure(self, difference: I.BinaryOp) -> bool:
+        """Whether this may be one of two objects as well as of one, and may reach an address."""
+        if not self._matters(difference) or not self._may_be_in_one(difference):
+            return False
+        objects = self._objects(difference)
+        return not ((len(objects) == 1 and self._is_one(next(iter(objects)))) or self._starts_in_one(difference))
+
+    def _objects(self, difference: I.BinaryOp) -> Objects:
         first, second = map(self.points_to.of, difference.operands)
-        if not first or not second or (first | second).isdisjoint(self.varied):
-            return False
-        if not self.points_to.may_meet(first, second):
-            return any(map(_hands_over, self._users([difference], _SAME | I.BinaryOp)))
-        many = frozenset(filter(self._is_of_many, first & second))
-        if not many:
-            return False
-        return self._is_kept(difference, many, _SAME) or (
-            self._leads_back(difference, many) and self._is_kept(difference, many, _SAME | I.BinaryOp)
-        )
+        return first | second if first and second else frozenset()
 
-    def _users(self, values: Iterable[Value], through: type | UnionType) -> Iterable[tuple[I.Instruction, int]]:
-        """What uses some integers, or what some instructions make of them."""
-        made = Reached(values)
-        for value in made:
-            for user, index in self._uses.get(value, ()):
-                if isinstance(user, through) and T.is_int(user.type):
-                    made.add([user])
-                else:
-                    yield user, index
+    def _matters(self, difference: I.BinaryOp) -> bool:
+        return not self._objects(difference).isdisjoint(self.varied) and difference in self._leading
 
-    def _is_kept(
-        self, difference: I.BinaryOp, many: AbstractSet[MemoryObject], through: type[I.Instruction] | UnionType
-    ) -> bool:
-        """Whether this, or what some instructions make of it, is found in memory and added to an address: as bytes, or
-        to that of one of `many` where it is counted in anything else."""
-        users = self._users([difference], through)
-        places = [user.operands[1] for user, index in users if isinstance(user, I.Store) and index == 0]
-        if not places:
-            return False
-        held = frozenset(o for place in places for o in self.points_to.of(place))
-        loads = (i for i in self.points_to.instructions() if isinstance(i, I.Load) and T.is_int(i.type))
-        found = [i for i in loads if self.points_to.may_meet(held, self.points_to.of(i.operands[0]))]
-        return any(
-            isinstance(user, I.GetElementPtr)
-            and index > 0
-            and (user.source_type == T.I8 if through is _SAME else self._is_in(user, many))
-            for user, index in self._users(found, through)
-        )
+    def _may_be_in_one(self, difference: I.BinaryOp) -> bool:
+        return self.points_to.may_meet(*map(self.points_to.of, difference.operands))
 
-    def _is_in(self, pointer: Value, objects: AbstractSet[MemoryObject]) -> bool:
-        return not objects.isdisjoint(self.points_to.of(pointer))
-
-    def _leads_back(self, difference: I.BinaryOp, many: AbstractSet[MemoryObject]) -> bool:
-        """Whether one place is in what a call has just allocated, and the other may be in what was there before."""
-        first, second = map(_starts, difference.operands)
-        sites = {item.site for item in many}
-        for new, other in ((first, second), (second, first)):
-            if len(new) == 1 and isinstance(site := next(iter(new)), I.CallBase) and site in sites:
-                return any(start is not site and not self._follows(start, site) for start in other)
-        return False
-
-    def _follows(self, start: Value, site: I.CallBase) -> bool:
-        """Whether a phi, whose own starts are looked at as well, is reached through a call alone."""
-        if not isinstance(start, I.Phi):
-            return False
-        for function in self.points_to.functions:
-            around = {i: block for block in function.blocks for i in block.instructions}
-            if site in around and start in around:
-                call, phi = around[site], around[start]
-                return call is not phi and Dominators(Cfg(function)).dominates(call, phi)
-        return False
-
-    def _is_of_many(self, item: MemoryObject) -> bool:
-        """Whether there may be several of an object at once: what is allocated in a loop, or in a function that others
-        call."""
-        return isinstance(item.site, I.CallBase) and item.site not in self._once
+    def _is_one(self, item: MemoryObject) -> bool:
+        """Whether there is only one of an object: none is made in a loop, or in a function that others call."""
+        site = item.site
+        return site is not None and (not isinstance(site, I.Instruction) or site in self._once)
 
     @cached_property
     def _once(self) -> frozenset[I.Instruction]:
         loops = Loops.of(self.points_to.root)
         return frozenset(i for b in self.points_to.root.blocks if loops.loop_of.get(b) is None for i in b.instructions)
 
+    # -- whether both places come from one pointer
+
+    def _starts_in_one(self, difference: I.BinaryOp) -> bool:
+        """Whether both places are computed from one pointer, whose value is the same for both: phis on the way come
+        behind it."""
+        starts = frozenset[Value]().union(*map(_starts, difference.operands))
+        phis = {start for start in starts if isinstance(start, I.Phi)}
+        others = starts - phis
+        return len(others) == 1 and self._come_behind(phis, next(iter(others)))
+
+    def _come_behind(self, phis: Collection[I.Phi], start: Value) -> bool:
+        if not isinstance(start, I.Instruction):
+            return True
+        for function in self.points_to.functions if phis else ():
+            home = {i: block for block in function.blocks for i in block.instructions}
+            if start in home:
+                tree = Dominators(Cfg(function))
+                return all(home[p] is not home[start] and tree.dominates(home[start], home[p]) for p in phis)
+        return not phis
+
+    # -- what comes to an address
+
     @cached_property
-    def _uses(self) -> Uses:
-        found = (uses(f) for f in self.points_to.functions)
-        return {v: users for known in found for v, users in known.items() if not isinstance(v, Constant)}
+    def _leading(self) -> AbstractSet[Value | MemoryObject]:
+        """What may become a part of the address of something that varies; and the memory that it comes by."""
+        return reached(self._parts_of_addresses(), self._made_of, _may_hold_distance).keys()
+
+    def _parts_of_addresses(self) -> Iterator[Value]:
+        for instruction in self.points_to.instructions():
+            leads = isinstance(instruction, I.GetElementPtr | I.Cast | I.BinaryOp)
+            if leads and not self.points_to.of(instruction).isdisjoint(self.varied):
+                yield from instruction.operands
+
+    def _made_of(self, item: Value | MemoryObject) -> Iterable[Value | MemoryObject]:
+        match item:
+            case MemoryObject() if item == self.points_to.unknown:
+                return (v for written in self._written.values() for v in written)
+            case MemoryObject():
+                return (*self._written.get(item, ()), *self._written.get(self.points_to.unknown, ()))
+            case I.Load(operands=[pointer]):
+                return self.points_to.of(pointer)
+            case Argument():
+                return self._passed.get((self._functions_of.get(item), item.index), ())
+            case I.CallBase() if isinstance(callee := item.callee, Function) and not callee.is_declaration:
+                return callee.returned()
+            case I.CallBase() if not isinstance(item.callee, Function):
+                return (*item.arguments, *(v for f in self.points_to.functions for v in f.returned()))
+            case _:
+                return made_of(item)
+
+    @cached_property
+    def _written(self) -> Mapping[MemoryObject, Iterable[Value | MemoryObject]]:
+        """What is stored into each object, and the objects that are copied there."""
+        found: dict[MemoryObject, dict[Value | MemoryObject, None]] = {}
+        for instruction in self.points_to.instructions():
+            match instruction:
+                case I.Store() | I.AtomicRMW() | I.CmpXchg():
+                    pointer = instruction.operands[-1 if isinstance(instruction, I.Store) else 0]
+                    written: Iterable[Value | MemoryObject] = instruction.operands
+                case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+                    pointer = instruction.operands[0]
+                    written = self.points_to.of(instruction.operands[1])
+                case I.CallBase() if call_effect(instruction) is Effect.REALLOCATE:
+                    pointer = instruction
+                    written = self.points_to.of(instruction.operands[0])
+                case _:
+                    continue
+            for item in self.points_to.of(pointer):
+                found.setdefault(item, {}).update(dict.fromkeys(written))
+        return found
+
+    @cached_property
+    def _functions_of(self) -> Mapping[Value, Function]:
+        return {a: f for f in self.points_to.functions for a in f.arguments}
+
+    @cached_property
+    def _passed(self) -> Mapping[tuple[Function | None, int], list[Value]]:
+        """What each parameter may be: of a function that is called by its name, and, through a pointer, of any."""
+        found: dict[tuple[Function | None, int], list[Value]] = {}
+        for call in (i for i in self.points_to.instructions() if isinstance(i, I.CallBase)):
+            called = [call.callee] if isinstance(call.callee, Function) else self.points_to.functions
+            for callee in called:
+                for index, value in enumerate(call.arguments):
+                    found.setdefault((callee, index), []).append(value)
+        return found
 
 
-def _hands_over(use: tuple[I.Instruction, int]) -> bool:
-    user, index = use
-    if isinstance(user, I.Store):
-        return index == 0
-    return isinstance(user, I.Return | I.CallBase | I.GetElementPtr | I.Cast)
+def _may_hold_distance(item: Value | MemoryObject) -> bool:
+    if isinstance(item, MemoryObject):
+        return True
+    return not isinstance(item, Constant) and not T.is_pointer(item.type) and item.type not in (T.I1, T.VOID)
 
 
 def _starts(value: Value) -> frozenset[Value]:

@@ -28,16 +28,16 @@ def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rul
     if rule.refusal is not None:
         error = NotDifferentiableError if rule.refusal.outcome is Outcome.NOT_DIFFERENTIABLE else NoRuleError
         cause = f"{describe(instruction)}: {rule.refusal.cause}"
-        raise error(cause, place=_place(module, instruction), remedy=rule.refusal.remedy)
+        raise error(cause, place=place_of(module, instruction), remedy=rule.refusal.remedy)
     return rule
 
 
 def refuse(module: Module, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
     """The error for an instruction that cannot be differentiated, at its place in the user's source."""
-    return cause.error(describe(instruction), _place(module, instruction), **words)
+    return cause.error(describe(instruction), place_of(module, instruction), **words)
 
 
-def _place(module: Module, instruction: I.Instruction) -> str | None:
+def place_of(module: Module, instruction: I.Instruction) -> str | None:
     """The place of an instruction; of what it computes with, where a pass has made it of several."""
     parts = [instruction, *(v for v in instruction.operands if isinstance(v, I.Instruction))]
     return next((place for part in parts if (place := location(module, part)) is not None), None)

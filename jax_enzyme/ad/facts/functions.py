@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import GLOBAL, Cause
+from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.ad.facts.one_plane import numbers_under
 from jax_enzyme.ad.facts.room import measured_memory
@@ -120,6 +121,16 @@ class Facts:
     def active_memory(self, pointer: Value) -> bool:
         return self.activity.memory(pointer)
 
+    @cached_property
+    def distances(self) -> Distances:
+        return Distances(self.points_to, self.activity.varied_objects)
+
+    @cached_property
+    def compared(self) -> frozenset[I.Instruction]:
+        """The distances that have to be those of the shadows as well, which only the run knows."""
+        found = (i for i in self.points_to.instructions() if isinstance(i, I.BinaryOp) and i.opcode == "sub")
+        return frozenset(filter(self.distances.is_unsure, found))
+
     @remembered
     def ends_number(self, store: I.Store) -> bool:
         """Whether what is stored, a pointer or an integer, may take the place of a number that varies."""
@@ -128,7 +139,7 @@ class Facts:
     @cached_property
     def _reversed_functions(self) -> frozenset[Function]:
         """The functions in which, or below which, something has an adjoint, or a pointer moves whose shadow has to move
-        along with it."""
+        along with it, or is compared with it."""
         functions, callers = self.points_to.functions, callers_of(self.points_to.functions)
         own = (f for f in functions if any(self._own_adjoint(i) or self._moves_shadow(i) for i in f.instructions()))
         return frozenset(reached(own, lambda f: callers.get(f, ())))
@@ -172,7 +183,7 @@ class Facts:
                 return self.activity.value(instruction)
 
     def _moves_shadow(self, instruction: I.Instruction) -> bool:
-        """Whether memory gets a shadow pointer, or a caller does."""
+        """Whether memory gets a shadow pointer, or a caller does, or one is looked at."""
         match instruction:
             case I.Store():
                 value, target = instruction.operands
@@ -184,7 +195,7 @@ class Facts:
                 held = (self.points_to.contents[o] for o in self.points_to.of(instruction.operands[1]))
                 return any(map(bool, held)) and self.shadowed_memory(instruction.operands[0])
             case _:
-                return instruction in self.dynamic
+                return instruction in self.dynamic or instruction in self.compared
 
     def _touches_active(self, call: I.CallBase) -> bool:
         """Whether a call of which nothing is known could pass a derivative on: by value, or through memory."""
