@@ -27,7 +27,7 @@ from jax_enzyme.codegen.unrolling import optimised
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
@@ -40,7 +40,8 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.mpi.table import note_interface
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.divisions import note_divisions, show_divisors
-from jax_enzyme.transform.failure_sites import keep_failures_apart
+from jax_enzyme.transform.failing import stays_true
+from jax_enzyme.transform.failure_sites import TERMINATED, add_message, keep_failures_apart
 from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.named_loops import keep_own_names, name_loops
@@ -48,6 +49,7 @@ from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.rewriting import kept_attributes
 from jax_enzyme.transform.rotations import choose_by_turn
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.shown_attributes import show_attributes
@@ -184,11 +186,17 @@ def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
 
 
 def _end_functions(module: Module, root: str) -> None:
-    """Functions that always fail return all the same, behind the trap: only of the kernel is it news that it never
-    does."""
+    """Functions that always fail return all the same, behind the trap. A kernel has no traps any more: one that never
+    returns comes to what the source says that it never comes to (`__builtin_unreachable`), and fails there."""
     for function in module.functions.values():
         ends = [b for b in function.blocks if isinstance(b.terminator, I.Unreachable)]
-        if function.name == root or not ends or any(isinstance(b.terminator, I.Return) for b in function.blocks):
+        if not ends or any(isinstance(b.terminator, I.Return) for b in function.blocks):
+            continue
+        if function.name == root:
+            status = (TERMINATED << 32) | add_message(module, "the kernel comes to no end: its behaviour is undefined")
+            ends[-1].instructions.pop()
+            Builder(ends[-1]).ret(const_int(T.I64, status))
+            function.attributes = kept_attributes(module, function.attributes, stays_true)
             continue
         result = function.function_type.result
         ends[-1].instructions.pop()

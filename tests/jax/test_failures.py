@@ -86,6 +86,14 @@ def test_the_second_failure_is_reported_like_the_first(root: je.Kernel) -> None:
                 jax.block_until_ready(failing(-1.0))
 
 
+def test_a_kernel_that_comes_to_no_end_fails() -> None:
+    source = "static double f(double x) { __builtin_unreachable(); }\ndouble k(double x) { return f(x) * x; }"
+    kernel = je.kernel(source, "k", "x: f64 -> f64", lang="c")
+    for failing in (kernel, jax.grad(kernel), lambda x: jax.jvp(kernel, (x,), (1.0,))):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"kernel `k`.*comes to no end"):
+            jax.block_until_ready(failing(1.5))
+
+
 def test_denormals_are_kept() -> None:
     half = je.kernel("double half(double x) { return x * 0.5; }", "half", "x: f64 -> f64", lang="c")
     tiny = np.float64(5e-324) * 2
