@@ -3,6 +3,7 @@
 fcmp oeq double %x, 0.0          fcmp une double %x, %y          icmp eq i64 %bits, 0
 call i1 @llvm.is.fpclass.f64(double %x, i32 96)                  icmp eq i32 %memcmp, 0
 icmp ult i64 of bits, as in Rust's `is_normal` (`bit_questions`)
+icmp slt i64 of bits, 0          where the number is not above 0
 fcmp ole double %x, 1e-300       with an %x that is never negative: its bound stands for 0
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from jax_enzyme.analysis.bit_questions import answer_at_equality
+from jax_enzyme.analysis.orders import Relations, sign_asked
 from jax_enzyme.analysis.signs import is_clamped, is_never_negative, is_next_to_zero
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
@@ -32,15 +34,32 @@ def exact_comparisons(function: Function) -> Iterator[I.Instruction]:
     was chosen among others by their order, such as the largest of some, is mostly compared with one of these, and what
     a step made of a value with that value, to see whether the step still mattered."""
     users: Uses | None = None
+    signs = _last_signs(function)
     for instruction in function.instructions():
         found = compared(instruction)
-        if (found is None and not _compares_bits(instruction)) or any(k == KNOWN[0] for k, _ in instruction.metadata):
+        if (found is None and not _compares_bits(instruction) and instruction not in signs) or any(
+            k == KNOWN[0] for k, _ in instruction.metadata
+        ):
             continue
         if found is not None and not isinstance(found[1], Constant):
             users = uses(function) if users is None else users
             if any(_is_chosen(v, users) for v in found) or _is_step(*found) or _is_step(*reversed(found)):
                 continue
         yield instruction
+
+
+def _last_signs(function: Function) -> frozenset[I.Instruction]:
+    """Questions for the sign of a number that is known not to be above 0 where it matters: of `x > 0 ? a : signbit(x) ?
+    b : c` the last takes c for 0 alone."""
+    every = {i: sign[0] for i in function.instructions() if (sign := sign_asked(i)) is not None}
+    if not every:
+        return frozenset()
+    known, relations = uses(function), Relations(function)
+    return frozenset(
+        question
+        for question, number in every.items()
+        if any(relations.leave_no_greater(user, index, number) for user, index in known.get(question, ()))
+    )
 
 
 def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
@@ -203,6 +222,9 @@ def _bounds_zero(comparison: I.Compare) -> bool | None:
 def holds_at_equality(comparison: I.Instruction) -> bool:
     if not isinstance(comparison, I.Compare):
         return _zero_class(comparison) is True
-    if comparison.opcode == "icmp" and answer_at_equality(comparison) is not None:
-        return answer_at_equality(comparison) is True
+    if comparison.opcode == "icmp" and (answer := answer_at_equality(comparison)) is not None:
+        return answer
+    sign = sign_asked(comparison)
+    if sign is not None:
+        return not sign[1]
     return comparison.predicate in ("oeq", "ueq", "eq") or _bounds_zero(comparison) is True

@@ -117,16 +117,18 @@ def _computed(value: I.Instruction, depth: int) -> Table | None:
     return Table(first.x, first.y, (less, equal, greater, unordered), places)
 
 
-def _sign_asked(condition: Value, table: Table) -> bool | None:
-    """Whether a condition asks for the sign of the number that a table compares with 0, and what it is where that is
-    set; None where it asks something else. Either may be set of a zero."""
-    if not isinstance(condition, I.Compare) or condition.opcode != "icmp" or float_value(table.y) != 0:
+def sign_asked(condition: Value) -> tuple[Value, bool] | None:
+    """The number whose sign a condition asks for, and what the condition is where that is set; None where it asks
+    something else. Either may be set of a zero."""
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
         return None
     bits, bound = condition.operands
-    if not isinstance(bits, I.Cast) or bits.opcode != "bitcast" or bits.operands[0] is not table.x:
+    if not isinstance(bits, I.Cast) or bits.opcode != "bitcast" or not isinstance(bits.operands[0].type, T.FloatType):
         return None
     asked = (condition.predicate, int_value(bound))
-    return True if asked == ("slt", 0) else False if asked == ("sgt", -1) else None
+    if asked not in (("slt", 0), ("sgt", -1)):
+        return None
+    return bits.operands[0], asked[0] == "slt"
 
 
 class Relations:
@@ -143,9 +145,9 @@ class Relations:
         found = ALL
         for condition, truth in self._conditions(user, index):
             for part, holds in known_with(condition, truth):
-                negative = _sign_asked(part, table)
-                if negative is not None:
-                    found &= {LESS if negative == holds else GREATER, EQUAL, UNORDERED}
+                sign = sign_asked(part)
+                if sign is not None and sign[0] is table.x and float_value(table.y) == 0:
+                    found &= {LESS if sign[1] == holds else GREATER, EQUAL, UNORDERED}
                     continue
                 known = relation_table(part)
                 if known is None:
@@ -155,6 +157,11 @@ class Relations:
                 elif known.is_about(table.y, table.x):
                     found &= frozenset(_SWAPPED[r] for r in known.relations(holds))
         return found
+
+    def leave_no_greater(self, user: I.Instruction, index: int, number: Value) -> bool:
+        """Whether a number may be 0 there, and less, but not greater."""
+        compared = Table(number, ConstantFloat(number.type, "0.0"), (1, 0, 0, 0), ())
+        return self.at(user, index, compared) - {UNORDERED} == frozenset((LESS, EQUAL))
 
     def _conditions(self, user: I.Instruction, index: int) -> Iterator[tuple[Value, bool]]:
         """What is known to be true or false wherever it matters what operand `index` of an instruction is."""

@@ -25,7 +25,7 @@ _POSITIVE = frozenset("exp exp2 exp10 cosh".split())
 """A factor that changes no sign."""
 _OF_ALL = frozenset("fmax fmin maximum minimum".split())
 """Not negative where no argument is."""
-_KNOWN = _NEVER | _POSITIVE | _OF_ALL | {"fma", "floor"}
+_KNOWN = _NEVER | _POSITIVE | _OF_ALL | {"fma", "floor", "ceil", "copysign"}
 _NEXT_TO_ZERO = {"double": 1.4e-154, "float": 1e-19}
 """Bounds below have no square, or none with all its digits: they stand for 0."""
 
@@ -36,6 +36,13 @@ def is_next_to_zero(value: Value, compared: Value) -> bool:
     source = compared.operands[0].type if isinstance(compared, I.Cast) else compared.type
     kind = source.kind if isinstance(source, T.FloatType) else ""
     return number is not None and 0 <= number <= _NEXT_TO_ZERO.get(kind, 0)
+
+
+def without_ceiling(value: Value) -> Value:
+    """A number that is 0 where another one is that is never negative, above 0 where that is, and itself elsewhere."""
+    if not isinstance(value, I.CallBase) or _called(value) != "ceil":
+        return value
+    return value.arguments[0] if is_never_negative(value.arguments[0]) else value
 
 
 def is_never_negative(value: Value) -> bool:
@@ -91,17 +98,26 @@ def _unpaired(product: I.BinaryOp) -> list[Value]:
         if isinstance(part, I.BinaryOp) and part.opcode in ("fmul", "fdiv") and len(parts) < _MOST_VALUES:
             parts += part.operands
         else:
-            factors[part] += 1
+            factors[_with_its_sign(part)] += 1
     others = [f for f in factors if not (isinstance(f, I.CallBase) and _called(f) in _POSITIVE)]
     return [factor for factor in others or factors if factors[factor] % 2]
 
 
+def _with_its_sign(factor: Value) -> Value:
+    """A factor, or the number whose sign it has: `copysign(1, x) * x`."""
+    while isinstance(factor, I.CallBase) and _called(factor) == "copysign":
+        factor = factor.arguments[1]
+    return factor
+
+
 def _parts_of_call(call: I.CallBase) -> list[Value] | None:
     name = _called(call) if isinstance(call.type, T.FloatType) else None
-    if name is None or name in _POSITIVE or name == "floor":
+    if name is None or name in _POSITIVE or name in ("floor", "ceil"):
         return None
     if name in _NEVER:
         return []
+    if name == "copysign":
+        return call.arguments[1:]
     if name in _OF_ALL:
         return call.arguments
     x, y, z = call.arguments

@@ -18,13 +18,16 @@ from dataclasses import dataclass
 
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.analysis.orders import EQUAL, GREATER, LESS, UNORDERED, Relations, Table, relation_table
+from jax_enzyme.analysis.signs import without_ceiling
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Constant
+from jax_enzyme.ir.module import Function, Module, declared_name
+from jax_enzyme.ir.values import Constant, ConstantFloat, int_value, is_zero
 
+_EXPONENTS = ("ilogb", "ilogbf", "llogb", "llogbf")
+_LEAST: dict[T.Type, int] = {T.I32: -(1 << 31), T.I64: -(1 << 63)}
 _EQUALITIES = ("oeq", "ueq", "one", "une")
 ORDERED = ("je.ordered", MDNode())
 """Says of a comparison for equality that the source orders two numbers by it."""
@@ -73,7 +76,13 @@ def _questions(function: Function) -> Iterator[_Question]:
         if not isinstance(user, _DECIDES):
             continue
         for index, value in enumerate(user.operands):
-            if value.type != T.IntType(1) or (isinstance(value, I.Compare) and value.predicate in _EQUALITIES):
+            if value.type != T.IntType(1) or not isinstance(value, I.Instruction):
+                continue
+            stepped = _of_step(value)
+            if stepped is not None:
+                yield _Question(user, index, *stepped)
+                continue
+            if isinstance(value, I.Compare) and value.predicate in _EQUALITIES:
                 continue
             table = relation_table(value)
             if table is None or asked[table.x] < 2:
@@ -82,6 +91,24 @@ def _questions(function: Function) -> Iterator[_Question]:
             predicate = _equality(table, relations.at(user, index, table))
             if predicate is not None:
                 yield _Question(user, index, table, predicate)
+
+
+def _of_step(question: I.Instruction) -> tuple[Table, str] | None:
+    """The comparison with 0 that is asked of a step, which has no derivative: `ceil(fabs(x)) > 0`, `ilogb(x) ==
+    FP_ILOGB0`, which is that of a NaN too."""
+    if not isinstance(question, I.Compare):
+        return None
+    value, other = question.operands
+    if question.opcode == "fcmp" and is_zero(other):
+        number, predicate = without_ceiling(value), question.predicate
+    elif declared_name(value) in _EXPONENTS and int_value(other) == _LEAST[value.type]:
+        assert isinstance(value, I.CallBase)
+        number, predicate = value.arguments[0], {"eq": "ueq", "ne": "one"}.get(question.predicate, "")
+    else:
+        return None
+    if number is value or not predicate:
+        return None
+    return Table(number, ConstantFloat(number.type, "0.0"), (0, 0, 0, 0), (question,)), predicate
 
 
 def _asks(instruction: I.Instruction) -> bool:

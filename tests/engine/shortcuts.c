@@ -479,6 +479,17 @@ double by_sign(double x, double z) {
   return z;
 }
 
+double exponent_of_zero(double x, double z) { return ilogb(x) == FP_ILOGB0 ? z : z + x * z; }
+
+double rounded_up(double x, double z) { return ceil(fabs(x)) > 0 ? z + x * z : z; }
+
+double sign_at_last(double x, double z) {
+  if (x > 0) return sin(x) * z;
+  return signbit(x) ? x * z : 0;
+}
+
+double times_its_sign(double x, double z) { return copysign(1, x) * x > 0 ? x * z : 0; }
+
 // which of two is larger, and which of many integers is next: steps
 double larger_bits(double x, double z) {
   double y = bits_of(x) > bits_of(z) ? x * x : z * z;

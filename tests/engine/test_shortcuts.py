@@ -57,6 +57,8 @@ PROVED: dict[str, Row] = {
     "signs": ("x: f64, y: f64, z: f64 -> f64", (0.4, 0.4, 0.6)),
     "bounded": ("n: i32, x: f64[n], z: f64 -> f64", (np.zeros(4), 0.6)),
     "by_sign": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "exponent_of_zero": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "rounded_up": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
 }
 UNPROVED: dict[str, Row] = {
     "unit": ("n: i32, x: f64[n] -> f64", (POINT,)),
@@ -89,6 +91,8 @@ UNPROVED: dict[str, Row] = {
     "fraction": ("x: f64, z: f64 -> f64", (1.0, 0.6)),
     "chosen_text": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "copied_text": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "sign_at_last": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "times_its_sign": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
