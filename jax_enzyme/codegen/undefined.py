@@ -1,4 +1,5 @@
-"""What a program calls or reads, and nobody defines: not its sources, a rule, its shared libraries or this process."""
+"""What a program calls or reads, and nobody defines: not its sources, a rule, its shared libraries or this process; and
+what it defines otherwise than it calls it."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import ctypes
 from collections.abc import Collection, Iterator, Sequence
 
 from jax_enzyme.cache import DiskCache
+from jax_enzyme.codegen.disagreement import disagreement
 from jax_enzyme.codegen.reading import read
 from jax_enzyme.codegen.symbols import EXAMPLE, is_defined
 from jax_enzyme.errors import CompileError
@@ -32,8 +34,9 @@ _PLACES = 3
 
 
 def check_defined(program: Program, ruled: Collection[str]) -> None:
-    """CompileError that lists all that is not defined, with who refers to it. `ruled` are functions that the user has
-    rules for. Programs for devices are left to their own checks."""
+    """CompileError that lists all that is not defined, with who refers to it, or for a function that is called as
+    something else than it is. `ruled` are functions that the user has rules for. Programs for devices are left to their
+    own checks."""
     given = tuple(map(opened, program.libraries))
     if program.lang == "cuda" or not _unknown(_needed(program), ruled, given):
         return
@@ -64,12 +67,15 @@ def _fortran_names(unknown: Collection[str]) -> list[str]:
 
 
 def _needed(program: Program) -> list[str]:
-    """What a program wants of others. It is remembered on disk, so that the program need not be read again for that."""
-    disk = DiskCache.named("needed")
+    """What a program wants of others, whose calls are right. It is remembered on disk, so that the program need not be
+    read again for that."""
+    disk = DiskCache.named("checked")
     known = disk.get(program.key)
     if known is not None:
         return known.decode().splitlines()
     module = read(program)
+    if disagreement(module) and (error := disagreement(parse(linking.reachable(program.ir, {program.symbol})))):
+        raise error
     functions = [name for name, function in module.functions.items() if function.is_declaration]
     variables = [name for name, variable in module.globals.items() if variable.initializer is None]
     needed = [name for name in (*functions, *variables) if not name.startswith("llvm.")]

@@ -82,6 +82,33 @@ def test_everything_that_is_not_defined_is_listed_with_its_users() -> None:
     assert "`dgesv_` instead of `LAPACKE_dgesv`" in str(caught.value.remedy)
 
 
+@pytest.mark.parametrize(
+    ("declared", "defined", "why"),
+    [
+        ("double g(int);", "double g(double x) { return x; }", "argument 1 is i32 where .* parameter 1 is double"),
+        ("double g(double);", "double g(double x, double y) { return x * y; }", "called with 1 arguments, and takes 2"),
+        ("double g(double);", "float g(double x) { return x; }", "its result is double where .* it returns float"),
+        ("int g(double);", "void g(double x) {}", "its result is i32 where .* it returns void"),
+        ("double g(double, int);", "double g(double x) { return 3 * x; }", ""),
+        ("long g(double);", "int g(double x) { return 3 * x; }", ""),
+    ],
+)
+def test_files_that_do_not_agree_on_a_function(declared: str, defined: str, why: str) -> None:
+    """Where integers, addresses and numbers go by other registers than the function takes them from."""
+    call = "g(x, 1)" if "int)" in declared and "," in declared else "g(x)"
+    unused = "double other(double x); double other(double x) { return h(1) + h(x); }"  # of which nothing is needed
+    sources = [f"{declared} double h(); double f(double x) {{ return {call} * x; }} {unused}", defined]
+    sources.append("double h(double x) { return x; }")
+    if why:
+        with pytest.raises(je.CompileError, match=f"`g` is not what it is called as: .*{why}"):
+            je.kernel(sources, "f", "x: f64 -> f64", lang="c")
+        return
+    with jax.enable_x64(True):
+        kernel = je.kernel(sources, "f", "x: f64 -> f64", lang="c")
+        np.testing.assert_allclose(kernel(2.0), 12.0)
+        np.testing.assert_allclose(jax.grad(kernel)(2.0), 6.0 if "long" in declared else 12.0)
+
+
 def test_errors_of_old_libraries_need_no_source() -> None:
     source = """
         extern void xerbla_(const char *, int *, long);
