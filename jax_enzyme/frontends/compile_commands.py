@@ -31,38 +31,40 @@ _KEPT = (
 _RENAMED = {"-ffixed-line-length-none": "-ffixed-line-length=0", "-ffixed-line-length-132": "-ffixed-line-length=132"}
 _SEPARATE = frozenset(("-o", "-MF", "-MT", "-MQ", "-arch", "-target", "-Xclang", "-mllvm", "-Xlinker"))
 
+Ways = tuple[tuple[str, ...], ...]
+
 
 @dataclass(frozen=True)
 class Commands:
-    """`path` is the file; `flags` those of each source, by its absolute name."""
+    """`path` is the file; `ways` the flags of each source, by its absolute name: as often as they differ."""
 
     path: Path
-    flags: Mapping[str, tuple[str, ...]]
+    ways: Mapping[str, Ways]
 
     def sources(self) -> list[str]:
         """All files that it names. CompileError where one is not there."""
-        gone = next((name for name in self.flags if not os.path.isfile(name)), None)
+        gone = next((name for name in self.ways if not os.path.isfile(name)), None)
         if gone is not None:
             raise CompileError(
                 f"{NAME} names a file that is not there: {gone}",
                 str(self.path),
                 "build the project, if that makes it; or name the sources as well, beside compile_commands=",
             )
-        return list(self.flags)
+        return list(self.ways)
 
-    def of(self, source: Path) -> tuple[str, ...]:
-        """The flags of a source. CompileError where it is not there."""
+    def of(self, source: Path) -> Ways:
+        """The flags of a source, in each way that it is compiled. CompileError where it is not there."""
         name = os.path.realpath(source)
-        if name in self.flags:
-            return self.flags[name]
-        names = {os.path.basename(known): known for known in reversed(list(self.flags))}
+        if name in self.ways:
+            return self.ways[name]
+        names = {os.path.basename(known): known for known in reversed(list(self.ways))}
         near = [names[one] for one in difflib.get_close_matches(source.name, list(names), 3, 0.8)]
         raise CompileError(
             f"{NAME} names no such file: {source}",
             str(self.path),
             f"did you mean {', '.join(near)}?"
             if near
-            else f"it names {len(self.flags)} files: build the target of this one; or name both as sources, without "
+            else f"it names {len(self.ways)} files: build the target of this one; or name both as sources, without "
             f'compile_commands=: ["{self.path}", "{source.name}"]',
         )
 
@@ -84,21 +86,11 @@ def read_commands(path: Path) -> Commands:
         raise CompileError(f"{NAME} is a list of commands, and this is none", str(file))
     if not entries:
         raise CompileError(f"{NAME} names no file", str(file), "configure the project with what it builds switched on")
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, dict[tuple[str, ...], None]] = {}
     for entry in entries:
         name, flags = _entry(entry, file)
-        known = found.setdefault(name, flags)
-        if known != flags:
-            pairs = ((known, flags), (flags, known))
-            ways = [" ".join(word for word in one if word not in other) or "nothing more" for one, other in pairs]
-            raise CompileError(
-                f"{name} is compiled in two ways: with {ways[0]}, and with {ways[1]}"
-                if ways[0] != ways[1]
-                else f"{name} is compiled in two ways, with the same flags in another order",
-                str(file),
-                "pass the sources themselves, with flags=, or a file with the entries of one target alone",
-            )
-    return Commands(file, found)
+        found.setdefault(name, {})[flags] = None
+    return Commands(file, {name: tuple(ways) for name, ways in found.items()})
 
 
 def _entry(entry: Any, path: Path) -> tuple[str, tuple[str, ...]]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import cast
 
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends.compile_commands import NAME, Commands, read_commands
+from jax_enzyme.frontends.cargo import MANIFEST, crates, needs_cargo, package_of
+from jax_enzyme.frontends.compile_commands import NAME, Commands, Ways, read_commands
 from jax_enzyme.frontends.definitions import bound, included, likely, mentioned, renamed
 from jax_enzyme.frontends.fortran_parts import in_parts
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
@@ -29,16 +30,22 @@ _LISTED = 6
 @dataclass(frozen=True)
 class Unit:
     """One source with the flags of its compiler. `named`: the user named it, rather than a folder or pattern that it
-    is in, which is number `item` of what the user gave. `name` is the source's."""
+    is in, which is number `item` of what the user gave. `name` is the source's. `ways` are the flags with which its
+    project compiles it besides."""
 
     source: Source
     flags: tuple[str, ...]
     named: bool = True
     item: int = 0
+    ways: Ways = ()
 
     @property
     def name(self) -> str:
         return self.source.name
+
+    def with_flag(self, flag: str) -> Unit:
+        """The same with one flag more."""
+        return replace(self, flags=(*self.flags, flag), ways=tuple((*way, flag) for way in self.ways))
 
     @cached_property
     def likely(self) -> frozenset[str] | None:
@@ -73,7 +80,7 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
     """The units of a source, or of a sequence of sources: paths, folders, patterns, text, bitcode, object files, static
     libraries, `compile_commands.json` for what it names. Without a source, all that `compile_commands` names.
     CompileError where something is none of these."""
-    commands, among = None, dict[str, tuple[str, ...]]()
+    commands, among = None, dict[str, Ways]()
     if compile_commands is not None:
         if not isinstance(compile_commands, str | os.PathLike):
             raise CompileError(f"compile_commands= is a path, not {compile_commands!r}")
@@ -91,15 +98,18 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
             if isinstance(item, str | os.PathLike) and os.path.basename(os.fsdecode(item)) == NAME:
                 database = read_commands(Path(os.fsdecode(item)))
                 found += [(one, False, i) for one in _commanded(database, lang)]
-                among = {**database.flags, **among}
+                among = {**database.ways, **among}
             else:
-                found += [(*pair, i) for pair in _expanded(item, lang, len(items) > 1)]
+                found += [(*pair, i) for pair in _expanded(item, lang, len(items) > 1, _for_rust(flags))]
     unique: dict[object, tuple[Source, bool, int]] = {}
     for one, named, item in found:
         place = (one.path and os.path.realpath(one.path), one.name, one.contents)
         known = unique.get(place)
         unique[place] = (one, named, item) if known is None else (*known[:1], named or known[1], known[2])
-    units = [Unit(one, _flags(one, flags, commands, among), named, item) for one, named, item in unique.values()]
+    units: list[Unit] = []
+    for one, named, item in unique.values():
+        first, *others = dict.fromkeys(_ways(one, flags, commands, among))
+        units.append(Unit(one, first, named, item, tuple(others)))
     _check_flags(units, flags)
     return tuple(units if len(units) == 1 else map(_without_flags, units))
 
@@ -121,7 +131,13 @@ def _commanded(commands: Commands, lang: str | None) -> Iterator[Source]:
             yield from _sources(name, lang, False)
 
 
-def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tuple[Source, bool]]:
+def _for_rust(flags: Flags) -> Sequence[str]:
+    return flags.get("rust", ()) if isinstance(flags, Mapping) else flags
+
+
+def _expanded(
+    item: object, lang: str | None, among_others: bool, for_rust: Sequence[str]
+) -> Iterator[tuple[Source, bool]]:
     """The sources that an item stands for, and whether it names them one by one."""
     is_path = isinstance(item, os.PathLike) or (isinstance(item, str) and bool(item.strip()) and looks_like_path(item))
     if not is_path:
@@ -131,7 +147,11 @@ def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tu
         yield identify(item, lang), True
         return
     path = Path(os.fsdecode(item))  # pyright: ignore[reportArgumentType]
-    if path.is_dir():
+    package = package_of(path)
+    if package is not None and (path.name == MANIFEST or needs_cargo(package)):
+        yield from ((crate, False) for crate in crates(package, for_rust))
+        files = [] if path.is_file() else _in_folder(path, with_crate=False)
+    elif path.is_dir():
         files = _in_folder(path)
     elif any(mark in str(path) for mark in "*?[") and not path.exists():
         files = [Path(name) for name in sorted(glob(str(path), recursive=True)) if _kind(Path(name))]
@@ -147,11 +167,15 @@ def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tu
         yield from ((part, False) for one in _sources(file, lang, True) for part in in_parts(one))
 
 
-def _in_folder(folder: Path) -> list[Path]:
-    """The sources in a folder itself; where there are none, what was compiled."""
+def _in_folder(folder: Path, *, with_crate: bool = True) -> list[Path]:
+    """The sources in a folder itself; where there are none, what was compiled. Without its crate all but what is in
+    Rust, and there may be none."""
     files = sorted(file for file in folder.iterdir() if file.is_file())
     crate = next((file for file in (folder / "lib.rs", folder / "src" / "lib.rs") if file.is_file()), None)
-    sources = [f for f in files if _language(f) not in (None, "llvm") and not (crate and f.suffix == ".rs")]
+    in_crate = crate is not None or not with_crate
+    sources = [f for f in files if _language(f) not in (None, "llvm") and not (in_crate and f.suffix == ".rs")]
+    if not with_crate:
+        return sources
     found = [*sources, *([crate] if crate else [])] or [file for file in files if _kind(file)]
     if not found:
         below = sorted({f.parent for f in folder.rglob("*") if _language(f) and f.is_file()})
@@ -195,17 +219,15 @@ def _sources(item: str | Path, lang: str | None, among_others: bool) -> list[Sou
     return [identify(path, lang)]
 
 
-def _flags(
-    source: Source, flags: Flags, commands: Commands | None, among: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    """Those of the database (`among`: of those among the sources, which need not name all), then the user's own."""
-    known: tuple[str, ...] = ()
+def _ways(source: Source, flags: Flags, commands: Commands | None, among: Mapping[str, Ways]) -> Ways:
+    """In each way those of the database (`among`: of those among the sources, which need not name all), then the user's
+    own."""
+    known: Ways = ((),)
     if source.path is not None and source.lang not in _COMPILED_ELSEWHERE:
-        known = among.get(os.path.realpath(source.path), ()) if commands is None else commands.of(source.path)
-    if not isinstance(flags, Mapping):
-        return (*known, *flags)
-    own = [flag for key, given in flags.items() if _is_for(key, source) for flag in given]
-    return (*known, *own)
+        known = among.get(os.path.realpath(source.path), known) if commands is None else commands.of(source.path)
+    if isinstance(flags, Mapping):
+        flags = [flag for key, given in flags.items() if _is_for(key, source) for flag in given]
+    return tuple((*way, *flags) for way in known)
 
 
 def _is_for(key: str, source: Source) -> bool:

@@ -19,6 +19,9 @@ _MISSING = re.compile(
     r"|Cannot parse module file for module '(?P<module>[^']+)': Source file"
 )
 _UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
+_OLD = "[-Wimplicit-"
+"""In errors about what C has declared by itself before 1999: functions, and all that has no type."""
+_OLD_REMEDY = "this may be C from before 1999, where such things are int: flags={'c': ('-std=gnu89',)}"
 _UNKNOWN = re.compile(r"error: (?:unknown type name|use of undeclared identifier) '")
 _INCLUDING = (".c", ".cc", ".cpp", ".cxx", ".cu")
 _MOST_BYTES = 1 << 20
@@ -69,15 +72,17 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
 
 
 def _with_extensions(error: CompileError, unit: Unit) -> CompileError:
-    """Advice for functions that glibc declares only to those who ask for them."""
+    """Advice for functions that glibc declares only to those who ask for them, and for C as it was before 1999."""
     match = _UNDECLARED.search(error.cause)
-    if match is None or not hasattr(ctypes.CDLL(None), match[1]):
-        return _with_whole(error, unit)
-    remedy = (
-        f"the C library has `{match[1]}`: include its header, and where that declares it as an extension only, "
-        "flags=('-D_GNU_SOURCE',)"
-    )
-    return CompileError(error.cause, error.place, remedy)
+    remedies: list[str] = []
+    if match is not None and hasattr(ctypes.CDLL(None), match[1]):
+        remedies.append(
+            f"the C library has `{match[1]}`: include its header, and where that declares it as an extension only, "
+            "flags=('-D_GNU_SOURCE',)"
+        )
+    if _OLD in error.cause:
+        remedies.append(_OLD_REMEDY)
+    return CompileError(error.cause, error.place, "; or ".join(remedies)) if remedies else _with_whole(error, unit)
 
 
 def _with_whole(error: CompileError, unit: Unit) -> CompileError:

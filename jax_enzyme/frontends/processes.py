@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -48,8 +48,11 @@ def side_by_side(task: Callable[[_Item], _Result], items: Iterable[_Item]) -> li
             _GIVEN_UP.reset(token)
 
 
-def run(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, here: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs a compiler without input and waits for it; the cache that zig keeps of its own goes into the folder.
+    `environment` is what it is told besides, `here` where it runs.
 
     Returns:
         Its exit status and what it wrote; bytes that are no UTF-8 are replaced.
@@ -65,7 +68,12 @@ def run(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**os.environ, **{f"ZIG_{name}_CACHE_DIR": str(folder / "zig") for name in ("GLOBAL", "LOCAL")}},
+        env={
+            **os.environ,
+            **{f"ZIG_{name}_CACHE_DIR": str(folder / "zig") for name in ("GLOBAL", "LOCAL")},
+            **(environment or {}),
+        },
+        cwd=here,
         process_group=0,  # a driver starts others, which are to end with it
     )
     try:

@@ -15,14 +15,19 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.source import Source
 
-_ARGUMENTS = (
-    "--crate-type=lib", "--emit=llvm-ir={output},dep-info={dependencies}",
+AS_MODULES = (
     # As optimised code is written, but without LLVM's passes; one module; a panic is an abort; small functions, which
     # rustc leaves to the crates that call them, are there as well.
     "-Copt-level=3", "-Cno-prepopulate-passes", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=2",
-    "-Clink-dead-code", "--color=never",
+    "-Clink-dead-code",
+)  # fmt: skip
+"""Flags for IR that can be differentiated."""
+_ARGUMENTS = (
+    "--crate-type=lib", "--emit=llvm-ir={output},dep-info={dependencies}", *AS_MODULES, "--color=never",
     "{flags}", "{source}",
 )  # fmt: skip
+_OF_A_MODULE = b"; ModuleID"
+"""How IR starts that rustc has written."""
 
 
 def rustc() -> toolchain.Tool:
@@ -30,7 +35,18 @@ def rustc() -> toolchain.Tool:
     return toolchain.program(("rustc",), "Rust", "install it from https://rustup.rs")
 
 
+@cache
+def host() -> str:
+    """This machine, as rustc names it."""
+    command = [*rustc().command, "--version", "--verbose"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return next(line.removeprefix("host: ") for line in said.splitlines() if line.startswith("host: "))
+
+
 def compile_rust(source: Source, flags: Sequence[str]) -> str:
+    """The IR of a crate by its root, or of one that cargo has had compiled."""
+    if source.contents.startswith(_OF_A_MODULE):
+        return toolchain.portable(source.text)
     own = [
         f"--{key}={value}" for key, value in _crate(source).items() if not any(f.startswith(f"--{key}") for f in flags)
     ]

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -38,6 +39,7 @@ from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.rustc import compile_rust
 from jax_enzyme.frontends.source import SUFFIXES, Source
 from jax_enzyme.frontends.spelling import find, spelling, written
+from jax_enzyme.frontends.two_ways import compiled_in_two_ways
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.debug import function_location
 from jax_enzyme.ir.linking import Names
@@ -110,6 +112,8 @@ class SourceSet:
         self._candidates = Candidates(self.units)
         self._makers_of: dict[str, list[Unit]] = {}
         """What was compiled first for a name that no text defines."""
+        self._same: set[tuple[Unit, frozenset[str]]] = set()
+        """Names of units that are the same in all ways in which their project compiles them."""
         self._lock = threading.RLock()
         for unit in units:
             _check_language(unit)
@@ -131,7 +135,7 @@ class SourceSet:
         """The same sources for the checking mode, which looks for mistakes that optimisers make use of."""
         if all(unit.source.lang != "fortran" for unit in self.units):
             return self
-        of_fortran = [replace(u, flags=(*u.flags, AS_WRITTEN)) if u.source.lang == "fortran" else u for u in self.units]
+        of_fortran = [u.with_flag(AS_WRITTEN) if u.source.lang == "fortran" else u for u in self.units]
         return SourceSet(of_fortran, self._blas)
 
     def program(self, symbol: str | None, also: Collection[str] = (), ruled: Collection[str] = ()) -> Program:
@@ -149,6 +153,8 @@ class SourceSet:
             # Rules may be given for whatever a single source calls: it stays whole.
             alone = len(self.units) == 1
             parts = [(home, home.ir)] if alone else self._needed([(home, root), *others])
+            if alone:
+                self._check_ways(home, frozenset((root, *also)))
             named = [one for one in self._compiled() if one.unit.named]
         members = [one for one, _ in parts]
         _check_together(members, named)
@@ -175,8 +181,8 @@ class SourceSet:
     @cached_property
     def key(self) -> str:
         """A digest of the contents of the units, and how they are compiled."""
-        parts = [p for u in self.units for p in (u.source.lang, u.name, u.source.contents, *u.flags, "")]
-        return digest(self._blas, *parts)
+        units = ((u.source.lang, u.name, u.source.contents, *u.flags, *map(repr, u.ways), "") for u in self.units)
+        return digest(self._blas, *chain.from_iterable(units))
 
     def functions(self) -> list[str]:
         """What the functions of all sources are called in them."""
@@ -203,6 +209,11 @@ class SourceSet:
         made = self._instance(symbol, meant)
         if made is not None:
             return made
+        for one in self._compiled():
+            for flags in one.unit.ways:
+                other = self._one(one.unit, flags)
+                if isinstance(other, Compiled) and find(symbol, other.names.functions):
+                    raise compiled_in_two_ways(one.unit, flags, symbol)
         external = [name for one in self._compiled() for name in one.external]
         raise symbols.not_found(symbol, external, meant, self.place, self._language)
 
@@ -211,7 +222,7 @@ class SourceSet:
         unit = one.unit
         if unit.source.lang != "c++" or class_types.ALL in unit.flags or not class_types.only_names(one.ir, wanted):
             return one
-        whole = self._one(replace(unit, flags=(*unit.flags, class_types.ALL)))
+        whole = self._one(unit.with_flag(class_types.ALL))
         if isinstance(whole, CompileError):
             raise whole
         self._done.update({key: whole for key, done in self._done.items() if done is one})
@@ -247,7 +258,7 @@ class SourceSet:
     def _hosts(self) -> SourceSet:
         """The same sources with the host's side of those in CUDA."""
         units = [
-            replace(unit, source=host_code(unit.source, unit.flags), flags=()) if unit.source.lang == "cuda" else unit
+            replace(unit, source=_host_code(unit), flags=(), ways=()) if unit.source.lang == "cuda" else unit
             for unit in self.units
         ]
         return SourceSet(units, self._blas)
@@ -308,12 +319,14 @@ class SourceSet:
                 for name in missing:
                     if self._blas == "source" or not is_known(name):
                         self._raise_failure(plain(name))
-                return members
+                for one, names in members:
+                    self._check_ways(one, names)
+                return [(one, one.part(names)[0]) for one, names in members]
             self._compile(wanted)
 
     def _closure(
         self, roots: Sequence[tuple[Compiled, str]]
-    ) -> tuple[list[tuple[Compiled, str]], list[str], list[str]]:
+    ) -> tuple[list[tuple[Compiled, frozenset[str]]], list[str], list[str]]:
         """Of what is compiled the modules that some functions need, as far as they need them; the names that none of
         them defines; and the COMMON blocks to which none gives a value."""
         homes: dict[str, list[Compiled]] = {}
@@ -345,7 +358,25 @@ class SourceSet:
                         known.add(name)
                         members[id(home)] = home
                         pending.append(home)
-        return [(one, one.part(frozenset(wanted[key]))[0]) for key, one in members.items()], [*missing], [*unset]
+        return [(one, frozenset(wanted[key])) for key, one in members.items()], [*missing], [*unset]
+
+    def _check_ways(self, one: Compiled, wanted: frozenset[str]) -> None:
+        """CompileError where the project compiles a unit in several ways, and not all make the same of what is wanted,
+        or of the Fortran modules that it defines or uses."""
+        key = (one.unit, wanted)
+        if key in self._same:
+            return
+        for flags in one.unit.ways:
+            other = self._one(one.unit, flags)
+            if isinstance(other, CompileError):
+                raise compiled_in_two_ways(one.unit, flags, min(wanted, default=""), other)
+            if one.modules != other.modules or not linking.same(one.ir, other.ir, wanted):
+                raise compiled_in_two_ways(one.unit, flags, min(wanted, default=""))
+        self._same.add(key)
+        for provider in self._providers(one.unit):
+            made = self._done[provider]
+            if isinstance(made, Compiled):
+                self._check_ways(made, frozenset())
 
     # Compiling
 
@@ -393,11 +424,16 @@ class SourceSet:
             if unit.named and isinstance(failure, CompileError):
                 raise failure
 
-    def _one(self, unit: Unit) -> Compiled | CompileError:
+    def _one(self, unit: Unit, flags: Sequence[str] | None = None) -> Compiled | CompileError:
+        flags = unit.flags if flags is None else flags
+        try:
+            modules = self._modules_for(unit)
+        except CompileError as error:  # of the source that has one
+            return error
         try:
             if unit.source.lang != "fortran":
-                return Compiled(unit, FRONTENDS[unit.source.lang](unit.source, unit.flags))
-            return Compiled(unit, *compile_with_modules(unit.source, unit.flags, self._modules_for(unit)))
+                return Compiled(unit, FRONTENDS[unit.source.lang](unit.source, flags))
+            return Compiled(unit, *compile_with_modules(unit.source, flags, modules))
         except CompileError as error:
             return with_advice(error, unit, self.units)
 
@@ -465,6 +501,15 @@ class SourceSet:
         return files
 
 
+def _host_code(unit: Unit) -> Source:
+    """The host's side of a CUDA source. CompileError where it is not the same in all ways in which it is compiled."""
+    code = host_code(unit.source, unit.flags)
+    for flags in unit.ways:
+        if host_code(unit.source, flags) != code:
+            raise compiled_in_two_ways(unit, flags, "")
+    return code
+
+
 def _tried(unit: Unit, symbol: str, meant: list[str]) -> str | None:
     """The IR of a unit that asks for a function by a name; None where it has none."""
     try:
@@ -525,6 +570,8 @@ def _check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> N
 
 def _defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError:
     places = [_line(name, one) for one in (first, second)]
+    if places[0] == places[1]:  # in a file that both include
+        places = [f"{place} in {one.unit.name}" for place, one in zip(places, (first, second), strict=True)]
     spelled = str(spelling(name))
     shown = f"`{name}`" if name == spelled else f"`{spelled}` ({name})"
     return CompileError(

@@ -98,7 +98,7 @@ def compile_beside(
     beside = [part for name, contents in sorted(given.items()) for part in (name, contents)]
     key = digest(_FORMAT, *words, source.name, os.getcwd(), source.contents, *beside)
     entry = cache.get(key) if cacheable else None
-    if entry is not None and (found := _unpack(entry)) is not None:
+    if entry is not None and (found := unpack(entry)) is not None:
         LOG.info("%s is in the disk cache", source.name)
         return found
     with (
@@ -120,7 +120,11 @@ def compile_beside(
             words.extend(flags if word == "{flags}" else [word.format(**places)])
         _run(source, words, folder)
         ir = portable(_without_folder(output.read_text(), folder))
-        headers = [*_dependencies(rule, path), *_listed(listed), *(reads or ())]
+        headers = [
+            *(os.path.abspath(name) for name in dependencies(rule) if name != str(path)),
+            *_listed(listed),
+            *(reads or ()),
+        ]
         kept: dict[str, bytes] = {}
         if recipe.keeps is not None:
             written = (file for file in folder.glob(f"*{recipe.keeps}") if file.name not in given)
@@ -128,7 +132,7 @@ def compile_beside(
     if recipe.finish is not None:
         ir = recipe.finish(ir)
     if cacheable:
-        cache.put(key, _pack(ir, headers, kept))
+        cache.put(key, pack(ir, headers, kept))
     return ir, kept
 
 
@@ -182,15 +186,15 @@ def _without_folder(ir: str, folder: Path) -> str:
     return ir.replace(prefix, "").replace(str(folder), ".")
 
 
-def _dependencies(rule: Path, source: Path) -> list[str]:
-    """The files that a Makefile rule lists, but the source itself."""
+def dependencies(rule: Path) -> list[str]:
+    """The files that the rules of a Makefile list, each once."""
     try:
-        text = rule.read_text()
+        lines = rule.read_text().replace("\\\n", " ").splitlines()
     except OSError:
         return []
-    _, _, listed = text.replace("\\\n", " ").partition(": ")
+    listed = " ".join(line.partition(": ")[2] for line in lines if not line.startswith("#"))
     names = [name.replace("\\ ", " ").replace("$$", "$") for name in re.findall(r"(?:\\ |\S)+", listed)]
-    return [os.path.abspath(name) for name in names if name != str(source)]
+    return list(dict.fromkeys(names))
 
 
 def _listed(file: Path) -> list[str]:
@@ -208,13 +212,14 @@ def _file_digest(path: str) -> str:
         return ""
 
 
-def _pack(ir: str, headers: Sequence[str], kept: Files) -> bytes:
+def pack(ir: str, headers: Sequence[str], kept: Files) -> bytes:
+    """The entry of a cache: IR, the files that go into it, and those that were written beside it."""
     manifest = [[path, _file_digest(path)] for path in headers]
     files = {name: contents.decode("latin-1") for name, contents in kept.items()}
     return json.dumps([manifest, files]).encode() + b"\n" + ir.encode()
 
 
-def _unpack(entry: bytes) -> tuple[str, Files] | None:
+def unpack(entry: bytes) -> tuple[str, Files] | None:
     """The IR of an entry and the files beside it, or None if a header that went into it is not what it was."""
     head, _, ir = entry.partition(b"\n")
     manifest, files = json.loads(head)

@@ -11,12 +11,15 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import has_debug_info, is_debug_version, to_text
 
 # Nothing stands in another module's way, or is looked for in one.
 _OWN = frozenset("private internal available_externally linkonce linkonce_odr appending common".split())
 _OF_LLVM = "llvm."
 _UNITS, _FLAGS = "llvm.dbg.cu", "llvm.module.flags"
+_SEEN = frozenset("default hidden protected dllimport dllexport dso_local dso_preemptable".split())
+"""Who sees a symbol outside of a shared library."""
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
 _STRONG = (llvm.Linkage.external,)
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
@@ -100,6 +103,20 @@ def reduced(program: str, wanted: Collection[str]) -> str:
             value.linkage = llvm.Linkage.internal
     _drop_dead(module)
     return str(module)
+
+
+def same(first: str, second: str, wanted: Collection[str]) -> bool:
+    """Whether two programs make the same of what is `wanted` of them, but for debug information and for what others
+    see of it."""
+    return first == second or _essence(first, wanted) == _essence(second, wanted)
+
+
+def _essence(program: str, wanted: Collection[str]) -> str:
+    module = parse(reduced(program, wanted))
+    for symbol in (*module.functions.values(), *module.globals.values(), *module.aliases.values()):
+        symbol.prefix = tuple(word for word in symbol.prefix if word not in _SEEN)
+    module.named_metadata = {}  # the flags of the compiler
+    return to_text(module, debug=False)
 
 
 def linked(programs: Sequence[str], roots: Collection[str]) -> str:

@@ -302,12 +302,53 @@ def test_compile_commands(write: Write, tmp_path: Path) -> None:
     assert step in (caught.value.remedy or "")
     with pytest.raises(CompileError, match="cannot be read"):
         source_set([other], compile_commands=str(tmp_path / "nowhere"))
-    twice = [{"directory": ".", "file": step, "command": f"cc -DA {more} -c {step}"} for more in ("-DB", "")]
-    two_ways = "two ways: with -DB, and with nothing more"
-    for entries, words in (([], "names no file"), ([{"directory": "."}], "has no 'file'"), (twice, two_ways)):
+    for entries, words in (([], "names no file"), ([{"directory": "."}], "has no 'file'")):
         (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
         with pytest.raises(CompileError, match=words):
             source_set(None, compile_commands=tmp_path)
+
+
+def _compiled_with(folder: Path, file: str, *ways: str) -> Path:
+    """A `compile_commands.json` that has a file once for each of some flags."""
+    entries = [{"directory": str(folder), "file": file, "command": f"cc {way} -c {file}"} for way in ways]
+    (folder / "compile_commands.json").write_text(json.dumps(entries))
+    return folder / "compile_commands.json"
+
+
+def test_a_file_that_is_compiled_in_two_ways(write: Write, tmp_path: Path) -> None:
+    (path,) = write(
+        step__c='#ifdef step_EXPORTS\n#define API __attribute__((visibility("hidden")))\n#else\n#define API\n#endif\n'
+        "double API step(double x) { return 2 * x; }\n"
+        "#ifdef TEST\nint main(void) { return 0; }\n#endif\ndouble scaled(double x) { return SCALE * x; }\n"
+    )
+    ways = ("-DSCALE=2", "-fPIC -std=c11 -Dstep_EXPORTS -DSCALE=3", "-DSCALE=2 -DTEST")
+    commands = _compiled_with(tmp_path, path, *ways)
+    assert functions(source_set(commands).program("step").ir) >= {"step"}
+    with pytest.raises(CompileError, match=r"two ways, and what `scaled` .*: with -DSCALE=2, and with -std=c11 -D"):
+        source_set(commands).program("scaled")
+    with pytest.raises(CompileError, match=r"two ways, and what `main` is .*: with nothing more, and") as told:
+        source_set(commands).program("main")
+    assert "flags={'step.c': ('-UTEST',)}, or ('-DTEST',)" in (told.value.remedy or "")
+    for scale in (2, 3):
+        meant = source_set(commands, flags={"step.c": (f"-DSCALE={scale}",)}).program("scaled")
+        assert f"double {scale}.0" in meant.ir
+    commands = _compiled_with(tmp_path, path, "-DSCALE=2", "")
+    with pytest.raises(CompileError, match="with nothing more it does not compile") as told:
+        source_set(commands).program("step")
+    assert "undeclared identifier 'SCALE'" in told.value.cause
+
+
+def test_fortran_modules_that_are_compiled_in_two_ways(write: Write, tmp_path: Path) -> None:
+    need("flang-22")
+    (kinds,) = write(kinds__F90="module kinds\n integer, parameter :: wp = WP\nend module\n")
+    (step,) = write(step__f90="subroutine step(x)\n use kinds\n real(wp) :: x\n x = 2 * x\nend\n")
+    for ways, message in ((("-DWP=8", "-DWP=8 -DB"), ""), (("-DWP=8", "-DWP=4"), "F90 is compiled in two ways")):
+        sources = source_set([_compiled_with(tmp_path, kinds, *ways), step])
+        if not message:
+            assert "double" in sources.program("step").ir
+            continue
+        with pytest.raises(CompileError, match=message):
+            sources.program("step")
 
 
 def test_templates_and_unused_functions_are_made(write: Write) -> None:
@@ -367,13 +408,18 @@ def test_rules_of_blas_win_over_sources(write: Write) -> None:
         ({"a__c": "static double f(double x) { return x; } double g(double x) { return f(x); }",
           "b__c": "static double f(double x) { return x; } double h(double x) { return f(x); }"}, "f",
          "two sources define `f`"),
+        ({"a__c": '#include "part.h"\ndouble a(double x) { return f(x); }',
+          "b__c": '#include "part.h"\ndouble b(double x) { return f(x); }',
+          "part__h": "static double f(double x) { return x; }\n"}, "f",
+         r"part\.h:1 in \S*a\.c and \S*part\.h:1 in \S*b\.c"),
         ({"step__c": STEP}, "stepp", "`stepp` is not in the source"),
         ({"step__c": STEP, "m__jl": "f(x) = x\n"}, "step", r"the suffix '\.jl' does not tell the language"),
     ],
 )  # fmt: skip
 def test_bad_sets(write: Write, files: dict[str, str], symbol: str, message: str) -> None:
+    paths = write(**files)
     with pytest.raises(CompileError, match=message):
-        load(write(**files), symbol)
+        load([path for path in paths if not path.endswith(".h")], symbol)
 
 
 def test_another_language_than_lang_says(write: Write) -> None:
@@ -426,11 +472,31 @@ def test_a_function_that_no_header_declares(write: Write) -> None:
         assert ("-D_GNU_SOURCE" in (caught.value.remedy or "")) is advised
 
 
+def test_c_from_before_1999(write: Write) -> None:
+    text = "double step(x) double x; { register i = 2; report(x); return i * x; }\nreport(x) double x; { return 0; }\n"
+    (path,) = write(step__c=text)
+    with pytest.raises(CompileError, match="Wimplicit-int") as caught:
+        load(path, "step")
+    assert "flags={'c': ('-std=gnu89',)}" in (caught.value.remedy or "")
+    assert "step" in functions(load(path, "step", flags=("-std=gnu89",)).ir)
+
+
 def test_modules_in_a_circle(write: Write) -> None:
     need("flang-22")
     paths = write(a__f90="module a\n use b\nend module\n", b__f90="module b\n use a\nend module\n")
     with pytest.raises(CompileError, match=r"in a circle: `a` \(\S*a\.f90\) uses `b` \(\S*b\.f90\) uses `a`"):
         load(paths, "f")
+
+
+def test_what_is_missing_for_a_module_is_said_of_its_file_alone(write: Write) -> None:
+    need("flang-22")
+    files = write(
+        step__f90="subroutine step(x)\n use kinds\n real(wp) :: x\nend\n",
+        kinds__F90='#include "precision.h"\nmodule kinds\n integer, parameter :: wp = 8\nend module\n',
+    )
+    with pytest.raises(CompileError, match=r"\A\S*kinds\.F90 includes precision\.h") as caught:
+        load(files, "step")
+    assert caught.value.cause.count("includes precision.h") == 1
 
 
 def test_a_module_that_nobody_defines(write: Write) -> None:
