@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
 from jax_enzyme.frontends.fortran_intents import with_intents
+from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
 from jax_enzyme.frontends.source import Source
@@ -16,7 +17,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FORMAT = "2"
+_FORMAT = "4"
 """Changes whenever `_finished` would give other IR."""
 
 AS_WRITTEN = "-je-as-written"
@@ -97,6 +98,7 @@ def _once_serial(ir: str, then: Callable[[Module], str]) -> str:
 
 def _named(module: Module) -> str:
     name_types(module)
+    name_plain_moves(module)
     return to_text(module)
 
 

@@ -27,6 +27,7 @@ from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with_modules
+from jax_enzyme.frontends.fortran_moves import with_moved_memory
 from jax_enzyme.frontends.fortran_types import with_block_sizes
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.instances import instance
@@ -169,7 +170,8 @@ class SourceSet:
             except RuntimeError as error:
                 raise CompileError(f"LLVM cannot link the sources: {error}", self.place) from None
         source = home.unit.source
-        return Program(complete(texts[0], *roots, reduced=several), root, source.lang, source.name)
+        text = with_moved_memory(texts[0])
+        return Program(complete(text, *roots, reduced=several), root, source.lang, source.name)
 
     def symbols(self, names: Sequence[str]) -> dict[str, str]:
         """The symbols of functions, by what they are called in their source; what no source defines is left out.

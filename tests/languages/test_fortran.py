@@ -119,6 +119,18 @@ def test_records(name: str) -> None:
     check("records.f90", name, "fortran", *RECORDS[name], order="F")
 
 
+@pytest.mark.parametrize("name", ["in_a_loop", "in_an_argument", "in_a_component", "in_a_module"])
+def test_arrays_that_grow(name: str) -> None:
+    """What is written to memory under the name of one array is read under that of another."""
+    need("flang-22")
+    kernel = je.kernel(KERNELS / "growing.f90", name, VECTOR)
+    with jax.enable_x64(True):
+        for n in (3, 5):
+            x = positive(n)
+            np.testing.assert_allclose(kernel(x), x**4)
+            je.check_grads(kernel, (x,))
+
+
 @pytest.mark.parametrize("name", EXCHANGED)
 def test_memory_that_the_procedure_exchanges(name: str) -> None:
     check("exchanged.f90", name, "fortran", EXCHANGED[name], {"n": 3}, [positive(3)], order="F")

@@ -1,6 +1,7 @@
 // Allocatable arrays and pointers in Fortran, under the names by which flang calls what is done to them.
 // provides: _FortranA(Allocatable|Pointer)(SetBounds|ApplyMold|Allocate|AllocateSource|Deallocate|DeallocatePolymorphic)
 // provides: _FortranA(AllocatableInitDerived|AllocatableInitDerivedForAllocate|PointerNullifyDerived|MoveAlloc)
+// provides: je_move_alloc
 // provides: _FortranA(AllocatableDeallocateNoFinal|PointerIsAssociated|PointerIsAssociatedWith|PointerAssociate)
 #include "fortran_descriptor.h"
 #include "fortran_types.h"
@@ -156,6 +157,17 @@ i32 _FortranAMoveAlloc(Descriptor &to, Descriptor &from, const DerivedType *decl
   to.base = from.base;
   from.base = nullptr;
   if (declared && type_of(from)) addendum(from).type = declared;
+  return 0;
+}
+
+// Of arrays of numbers: see fortran_moves.py.
+i32 je_move_alloc(Descriptor &to, Descriptor &from, const DerivedType *, bool, const Descriptor *, const char *,
+                  int rank) {
+  __builtin_free(to.base);
+  to.bytes = from.bytes;
+  for (int k = 0; k < rank; ++k) to.dim(k) = from.dim(k);
+  to.base = from.base;
+  from.base = nullptr;
   return 0;
 }
 
