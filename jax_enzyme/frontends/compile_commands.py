@@ -102,7 +102,24 @@ def _entry(entry: Any, path: Path) -> tuple[str, tuple[str, ...]]:
     except (TypeError, ValueError) as error:
         raise CompileError(f"an entry of {NAME} makes no sense: {error!r}", str(path)) from None
     name = os.path.realpath(os.path.join(folder, file))
-    return name, tuple(_meaning([str(word) for word in words[1:]], folder))
+    try:
+        told = list(_with_responses([str(word) for word in words[1:]], folder))
+    except (OSError, ValueError) as error:
+        raise CompileError(
+            f"the command for {name} has a response file that cannot be read: {error}",
+            str(path),
+            "build the project, if that makes it",
+        ) from None
+    return name, tuple(_meaning(told, folder))
+
+
+def _with_responses(words: Sequence[str], folder: str) -> Iterator[str]:
+    """The words of a command, with those of the files for which `@file` stands."""
+    for word in words:
+        if word.startswith("@"):
+            yield from shlex.split(Path(folder, word[1:]).read_text())
+        else:
+            yield word
 
 
 def _meaning(words: Sequence[str], folder: str) -> Iterator[str]:

@@ -338,6 +338,16 @@ def test_a_file_that_is_compiled_in_two_ways(write: Write, tmp_path: Path) -> No
     assert "undeclared identifier 'SCALE'" in told.value.cause
 
 
+def test_response_files_of_commands(write: Write, tmp_path: Path) -> None:
+    (path,) = write(src__step__c="#include <scale.h>\ndouble step(double x) { return x * SCALE * ONE; }\n")
+    write(include__scale__h="#define SCALE 1\n")
+    commands = _compiled_with(tmp_path, path, "@flags.rsp")
+    with pytest.raises(CompileError, match=r"a response file that cannot be read: .*flags\.rsp"):
+        source_set(commands)
+    (tmp_path / "flags.rsp").write_text('-Iinclude\n"-DONE=17.0"\n')
+    assert "1.700000e+01" in source_set(commands).program("step").ir
+
+
 def test_fortran_modules_that_are_compiled_in_two_ways(write: Write, tmp_path: Path) -> None:
     need("flang-22")
     (kinds,) = write(kinds__F90="module kinds\n integer, parameter :: wp = WP\nend module\n")
