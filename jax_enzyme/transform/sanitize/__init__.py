@@ -6,6 +6,7 @@ promises     calls of null pointers, assumptions that do not hold
 scalars      local variables start with a pattern; reads of it are failures
 lifetimes    uses of local variables whose block or function has ended
 certain      those of them that cannot fail are removed
+written      which reads are of what has certainly been written
 arithmetic   integer divisions, shifts, conversions of floating-point numbers that have no result
 provenance   which object a pointer leads to
 lookup       the same at run time

@@ -9,7 +9,7 @@ before    %v = load double, ptr %p            after    %o = sub i64 (ptrtoint %p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -48,7 +48,9 @@ class BoundsOfFunction:
         layout: DataLayout,
         buffers: Mapping[Argument, Buffer],
         records: MDRef,
+        written: Collection[I.Instruction],
     ) -> None:
+        """`written`: reads of what has certainly been written."""
         self._records = records
         keep_from_records(function, runtime.module, records)
         self.before: Checks = {}
@@ -59,6 +61,9 @@ class BoundsOfFunction:
         self._provenance = Provenance(function, runtime, layout, buffers, records)
         self._hoisting = Hoisting(self._provenance)
         self._deferred = Deferred(runtime, self._hoisting.versions)
+        self._written = set(written)
+        for version in self._hoisting.versions:
+            self._written |= {version.twins[i] for i in self._written if i in version.twins}
         self.writes_somewhere = False
         users = uses(function)
         for access in accesses(function.instructions(), layout):
@@ -82,7 +87,7 @@ class BoundsOfFunction:
             self.writes_somewhere = True
         if hoisted is None and isinstance(place, Known | Found) and not _is_inside(access, place):
             self.before.setdefault(load, []).append(self._bounds(access, place))
-        if not isinstance(load, I.Load) or (isinstance(place, Known) and not place.fresh):
+        if not isinstance(load, I.Load) or (isinstance(place, Known) and not place.fresh) or load in self._written:
             return
         if pattern_of(load.type) is None or not is_computed_with(load, users):
             return

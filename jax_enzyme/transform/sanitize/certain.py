@@ -54,7 +54,7 @@ def _is_certain(value: Value, users: Uses) -> bool:
             case I.Cast() if source.opcode not in ("bitcast", "ptrtoint", "inttoptr"):
                 pass
             case ConstantInt() | ConstantFloat():
-                if _is_pattern(source):
+                if is_pattern(source):
                     return False
             case I.Load() if source is value and is_computed_with(source, users, but=compared_with_pattern):
                 pass
@@ -63,7 +63,8 @@ def _is_certain(value: Value, users: Uses) -> bool:
     return True
 
 
-def _is_pattern(constant: ConstantInt | ConstantFloat) -> bool:
+def is_pattern(constant: ConstantInt | ConstantFloat) -> bool:
+    """Whether a constant is the pattern of `scalars`."""
     if isinstance(constant, ConstantInt):
         found = pattern_of(constant.type)
         return found is not None and constant.value == int_value(found[1])

@@ -52,6 +52,7 @@ from jax_enzyme.transform.sanitize.promises import promise_checks
 from jax_enzyme.transform.sanitize.registers import reveal, start_unwritten, unhide
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import is_lifetime
+from jax_enzyme.transform.sanitize.written import Written
 from jax_enzyme.transform.stand_ins import stand_in
 
 CHECKED = "je.sanitized"
@@ -160,9 +161,11 @@ def _check(module: Module, function: ArrayFunction) -> _Found:
         if target not in own:
             insert_checks(target, {}, behind, declarations)
             continue
-        unhide(target)
+        given = buffers if target is root else {}
+        written = Written(target, layout, given)
+        unhide(target, written.fills)
         _forget_promises(target, layout)
-        bounds = BoundsOfFunction(target, runtime, layout, buffers if target is root else {}, records)
+        bounds = BoundsOfFunction(target, runtime, layout, given, records, written.reads)
         found.append((target, behind, bounds))
     asks = any(bounds.asks for _, _, bounds in found)
     variables = [v for v in module.globals.values() if v.initializer is not None and not v.name.startswith("je.")]

@@ -46,6 +46,7 @@ _SAME_OBJECT = (
     "llvm.threadlocal.address", "llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptr.annotation",
 )  # fmt: skip
 
+_OF_OWN = (*MOVES, "je_checked_fill", "je.hide", "llvm.lifetime.")
 _KEEPS_NO_ADDRESS = (*MOVES, "llvm.lifetime.", "llvm.dbg.", "je_checked_", "_FortranA")
 """What is done with memory. Fortran's run-time library is handed descriptors, and keeps what they say."""
 
@@ -256,8 +257,8 @@ def may_be_found(variable: I.Alloca, users: Uses) -> bool:
     return not all(_keeps_nothing(user, index) for p in pointers for user, index in users.get(p, ()))
 
 
-def is_private(variable: I.Alloca, users: Uses) -> bool:
-    """Whether all that leads into a local variable is computed from its address, and from no other."""
+def is_private(variable: I.Alloca | Argument, users: Uses) -> bool:
+    """Whether all that leads into a local variable or an argument is computed from its address, and from no other."""
     start: list[Value] = [variable]
     pointers = reached(start, lambda p: (user for user, _ in users.get(p, ()) if isinstance(user, I.GetElementPtr)))
     return all(_accesses(user, index) for p in pointers for user, index in users.get(p, ()))
@@ -270,7 +271,7 @@ def _accesses(user: Value, index: int) -> bool:
         case I.GetElementPtr() | I.Store():
             return index == (1 if isinstance(user, I.Store) else 0)
         case _:
-            return callee_name(user).startswith((*MOVES, "je_checked_fill")) if isinstance(user, I.Call) else False
+            return callee_name(user).startswith(_OF_OWN) if isinstance(user, I.Call) else False
 
 
 def _leads_on(user: Value) -> bool:

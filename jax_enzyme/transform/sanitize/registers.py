@@ -29,6 +29,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.rewriting import locate
+from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import (
     MOVES,
@@ -86,7 +87,7 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
     users = uses(function)
     found: dict[I.Alloca, list[_Access]] = {}
     for alloca in [i for i in function.instructions() if isinstance(i, I.Alloca)]:
-        if any(_hides(user) for user, _ in users.get(alloca, ())):
+        if any(hides(user) for user, _ in users.get(alloca, ())):
             accesses = _whole_accesses(alloca, users, layout)
             if accesses is not None:
                 found[alloca] = accesses
@@ -106,10 +107,39 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
     return True
 
 
-def unhide(function: Function) -> None:
-    """The end of hiding, in place."""
+def unhide(function: Function, needless: Container[I.Instruction]) -> None:
+    """The end of hiding, in place, and of what gives variables the pattern that need none."""
     for block in function.blocks:
-        block.instructions = [i for i in block.instructions if not _hides(i)]
+        block.instructions = [i for i in block.instructions if not hides(i) and i not in needless]
+
+
+def fills(function: Function) -> dict[Value, list[I.Instruction]]:
+    """What gives hidden variables the pattern: it comes right before they are hidden."""
+    found: dict[Value, list[I.Instruction]] = {}
+    for block in function.blocks:
+        for place, hide in enumerate(block.instructions):
+            if not hides(hide):
+                continue
+            own = found.setdefault(hide.operands[0], [])
+            for instruction in reversed(block.instructions[:place]):
+                if not _is_of_fill(instruction, hide.operands[0]):
+                    break
+                own.append(instruction)
+    return found
+
+
+def _is_of_fill(instruction: I.Instruction, variable: Value) -> bool:
+    match instruction:
+        case I.GetElementPtr():
+            return instruction.operands[0] is variable
+        case I.Store():
+            number = int_value(instruction.operands[0])
+            parts = [
+                int_value(const_int(type_, part)) for _, type_, part in _PARTS if type_ == instruction.operands[0].type
+            ]
+            return number in parts and root_of(instruction.operands[1]) is variable
+        case _:
+            return callee_name(instruction) == "je_checked_fill" and instruction.operands[0] is variable
 
 
 def is_written(condition: Value) -> bool:
@@ -157,7 +187,7 @@ def _followed(
     for alloca, access in [(a, access) for a, accesses in found.items() for access in accesses]:
         instruction, at = access.instruction, Builder(BasicBlock())
         place = at.offset(twins[alloca], access.offset)
-        if _hides(instruction):
+        if hides(instruction):
             _mark(at, declarations, place, layout.alloc_size(alloca.allocated_type), False)
         elif isinstance(instruction, I.Store):
             known = written.get(moved_from(instruction.operands[0]))
@@ -182,14 +212,15 @@ def _is_all(value: Value, kind: T.IntType) -> bool:
     return number is not None and number % 2**kind.bits == 2**kind.bits - 1
 
 
-def _hides(instruction: I.Instruction) -> bool:
+def hides(instruction: I.Instruction) -> bool:
+    """Whether an instruction hides a variable from SROA."""
     return callee_name(instruction) == _HIDE
 
 
 def _drop(function: Function, revealed: Container[Value]) -> None:
     """Lets variables no longer be hidden, in place."""
     for block in function.blocks:
-        block.instructions = [i for i in block.instructions if not (_hides(i) and i.operands[0] in revealed)]
+        block.instructions = [i for i in block.instructions if not (hides(i) and i.operands[0] in revealed)]
 
 
 def _unit(alloca: I.Alloca, layout: DataLayout) -> int:
@@ -263,7 +294,7 @@ def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[_
                     pending.append((user, offset + step))
                 case I.Call() if user.callee.name.startswith(MOVES) and index < 2:
                     size = int_value(user.arguments[2]) or extent + 1
-                case _ if is_lifetime(user) or _hides(user):
+                case _ if is_lifetime(user) or hides(user):
                     pass
                 case _:
                     return None
