@@ -14,6 +14,7 @@ from jax_enzyme.signature.formals import Plain
 from jax_enzyme.transform import cuda
 from jax_enzyme.transform.openmp import TEAM, LoopLog, check_exclusive, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
+from jax_enzyme.transform.sanitize import forget_progress
 
 
 def specialisation_key(program: Program, signature: Signature, binding: Binding) -> str:
@@ -38,7 +39,7 @@ def program_module(
     """The module of a program. Regions of OpenMP's that ask for their thread have `threads` of them, where they say
     nothing else. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
     more with a `log`, as any program has with one of its loops; a host function calls such functions where it launches.
-    `as_written`: threads access shared memory wherever the source does."""
+    `as_written`: threads access shared memory wherever the source does, and LLVM does not rely on what C++ promises."""
     module = _read(program)
     if program.launch is None and not program.device:
         check_exclusive(module)
@@ -49,8 +50,10 @@ def program_module(
     assert not isinstance(log, LoopLog)
     constants = _constants(program, signature, binding, module)
     triple, data_layout = _target()
+    device = _read_device(program) if program.launch is None else module
+    for own in (module, device) if as_written else ():
+        forget_progress(own)
     if program.launch is None:
-        device = _read_device(program)
         return cuda.host_function(module, device, program.symbol, constants, triple, data_layout, as_written=as_written)
     shape = program.launch.shape(dict(binding.dims))
     return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log, as_written=as_written)

@@ -159,6 +159,21 @@ double sorted(int n, const double *x) {
   qsort(at, n, sizeof *at, by_quotient);
   return x[at[0] - 1];
 }
+double least(int n, const double *x) {
+  int k = n - 4 + (-2147483647 - 1);
+  return x[abs(k) % 4]; /* least_integer */
+}
+double zeros(int n, const double *x) {
+  return x[__builtin_ctz(n - 4) % 4]; /* zeros_of_0 */
+}
+double or_null(int n, const double *x) {
+  const double *p = 0;
+  for (int i = 0; i < n; i++) {
+    double t = x[i];
+    if (i == 2) p = &t;
+  }
+  return *p; /* after_the_loop */
+}
 double endless(int n, const double *x) {
   double s = 0;
   while (n > 0) /* endless */
@@ -192,6 +207,9 @@ BAD = [
     ("negative", "negative_length", "makes local variable `t` with a negative number of elements"),
     ("assumed", "assumption", "an assumption in the source does not hold"),
     ("sorted", "comparison", "integer division by zero"),
+    ("least", "least_integer", "takes the absolute value of the least integer"),
+    ("zeros", "zeros_of_0", "counts leading or trailing zeros of 0"),
+    ("or_null", "after_the_loop", "reads local variable `t` after the block or function that it belongs to has ended"),
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),
 ]

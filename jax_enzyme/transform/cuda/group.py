@@ -204,7 +204,7 @@ class Emitter(ABC):
         for instruction in list(self.source.instructions()):
             if not isinstance(instruction, I.Alloca):
                 continue
-            kind = self._stride(instruction)
+            kind = self._stride(instruction) if self.several else instruction.allocated_type
             if instruction in self.common or not self.several:
                 made = self.top.alloca(kind, instruction.operands[0], instruction.align)
             else:

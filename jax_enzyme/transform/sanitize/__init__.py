@@ -22,5 +22,6 @@ outside      what surrounds a call: objects, outputs that are not written; deriv
 """
 
 from jax_enzyme.transform.sanitize.outside import BEHIND, CHECKED, sanitized, with_checked_promises, with_checks
+from jax_enzyme.transform.sanitize.promises import forget_progress
 
-__all__ = ["BEHIND", "CHECKED", "sanitized", "with_checked_promises", "with_checks"]
+__all__ = ["BEHIND", "CHECKED", "forget_progress", "sanitized", "with_checked_promises", "with_checks"]

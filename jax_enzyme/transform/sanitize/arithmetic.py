@@ -1,7 +1,7 @@
 """Arithmetic that has no result: integer division by zero and its overflow, shifts by too many places, floating-point
-numbers that the integers they become cannot hold. Of numbers, not of vectors, in which no source language has these.
-Of constants a compiler, and LLVM when it inlines, computes that there is no result: `poison`.
-
+numbers that the integers they become cannot hold, the absolute value of the least integer. Of numbers, not of vectors,
+in which no source language has these. Of constants a compiler, and LLVM when it inlines, computes that there is no
+result: `poison`.
 A local array whose length came out negative is told as well."""
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _WIDENED = frozenset({"half", "bfloat", "float", "double"})
 _ROUNDS = ("llvm.lround.", "llvm.llround.", "llvm.lrint.", "llvm.llrint.")
 _SATURATES = ("llvm.fptosi.sat.", "llvm.fptoui.sat.")
 """What Fortran's conversions become, which does not say what numbers out of range give. Rust's do too, and it says."""
+_ZEROS = ("llvm.ctlz.", "llvm.cttz.")
 
 
 def constant_checks(function: Function, runtime: Runtime) -> dict[I.Instruction, list[Check]]:
@@ -71,6 +72,14 @@ def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Chec
             return _conversion(instruction, kind, runtime, signed=instruction.opcode == "fptosi", rounds=False)
         case I.Call() if name.startswith(_ROUNDS):
             return _conversion(instruction, kind, runtime, signed=True, rounds=True)
+        case I.Call() if name.startswith(("llvm.abs.", *_ZEROS)) and int_value(instruction.arguments[1]):
+            number, is_abs = instruction.arguments[0], name.startswith("llvm.abs.")
+            what = (
+                "takes the absolute value of the least integer" if is_abs else "counts leading or trailing zeros of 0"
+            )
+            none = const_int(kind, 1 << (kind.bits - 1) if is_abs else 0)
+            status = runtime.failure(what, instruction)
+            return [Check(lambda at: at.icmp("eq", number, none), _constant(status))]
         case I.Call() if name.startswith(_SATURATES) and comes_from_fortran(runtime.module, instruction):
             return _conversion(instruction, kind, runtime, signed=name.startswith("llvm.fptosi"), rounds=False)
         case _:

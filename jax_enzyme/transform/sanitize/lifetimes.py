@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.provenance import root_of
@@ -65,8 +65,9 @@ def check_lifetimes(function: Function, runtime: Runtime) -> None:
             if is_lifetime(instruction):
                 alive = behind(instruction, alive)
             for pointer, _, writes in reversed(direct(instruction, layout)):
-                roots = [v for v in reached([pointer], _sources) if not _sources(v)]
-                if all(root in bits and not bits[root] & alive for root in roots):
+                ends = [v for v in reached([pointer], _sources) if not _sources(v)]
+                roots = [v for v in ends if not isinstance(v, ConstantNull | Undef | Poison)]  # which fail anyway
+                if roots and all(root in bits and not bits[root] & alive for root in roots):
                     checks[instruction] = [_check(instruction, "writes" if writes else "reads", roots, runtime)]
     insert_checks(function, checks, {}, Declarations(runtime.module))
 

@@ -5,6 +5,9 @@
 Once calls through pointers are direct ones, and functions are inlined, all of this is believed: so it is checked
 before. Assumptions are those of the source (`__builtin_assume`), and what a front end's own optimiser has made of a
 mistake: where a Fortran array is read that may not be allocated, it is assumed to be.
+
+Where LLVM has to optimise before checks can go in (threads of CUDA are joined in what it makes of them), what C++
+promises of addresses and of loops is forgotten before: LLVM would take a loop to end before an array does.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.inlining import without_attributes
+from jax_enzyme.ir.metadata import MDNode, MDString
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import ConstantNull, InlineAsm, int_value
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -34,3 +39,15 @@ def promise_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:
         return []
     status = runtime.failure("calls a null pointer", instruction)
     return [Check(lambda at: at.icmp("eq", callee, ConstantNull(T.PTR)), lambda at: status)]
+
+
+def forget_progress(module: Module) -> None:
+    """Takes back that loops end which do nothing else, and that addresses stay in their objects, in place."""
+    for function in [f for f in module.functions.values() if not f.is_declaration]:
+        function.attributes = without_attributes(module, function.attributes, frozenset(("mustprogress", "willreturn")))
+        for instruction in function.instructions():
+            if isinstance(instruction, I.GetElementPtr):
+                instruction.flags = ()
+    for number, node in module.metadata.items():
+        if any(isinstance(o, MDString) and o.text == "llvm.loop.mustprogress" for o in node.operands):
+            module.metadata[number] = MDNode(operands=[MDString("hide.loop.mustprogress")])
