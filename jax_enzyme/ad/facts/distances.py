@@ -98,10 +98,20 @@ class Distances:
         return reached(self._parts_of_addresses(), self._made_of, _may_hold_distance).keys()
 
     def _parts_of_addresses(self) -> Iterator[Value]:
+        """Of pointers; and integers that hold addresses, where they go to memory, in which they may be pointers."""
         for instruction in self.points_to.instructions():
-            leads = isinstance(instruction, I.GetElementPtr | I.Cast | I.BinaryOp)
-            if leads and not self.points_to.of(instruction).isdisjoint(self.varied):
-                yield from instruction.operands
+            match instruction:
+                case I.GetElementPtr() | I.Cast(opcode="inttoptr") if self._may_vary(instruction):
+                    yield from instruction.operands
+                case I.Store(operands=[stored, _]):
+                    yield from filter(self._may_vary, (stored,))
+                case I.AtomicRMW() | I.CmpXchg():
+                    yield from filter(self._may_vary, instruction.operands[1:])
+                case _:
+                    pass
+
+    def _may_vary(self, pointer: Value) -> bool:
+        return not self.points_to.of(pointer).isdisjoint(self.varied)
 
     def _made_of(self, item: Value | MemoryObject) -> Iterable[Value | MemoryObject]:
         match item:
