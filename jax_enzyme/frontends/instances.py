@@ -5,11 +5,16 @@ them."""
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jax_enzyme.cache import digest
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.spelling import Spelling, written
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, Value
 
 _NAME = "je_asked_for"
 _CHOICE = """template <class... A> struct je_choice {
@@ -29,9 +34,31 @@ def instance(unit: Unit, symbol: str) -> Unit | None:
     return replace(unit, source=replace(source, contents=text.encode(), path=None, name=os.path.basename(source.name)))
 
 
+def chosen(ir: str, symbol: str) -> list[str]:
+    """The function that the compiler of such a unit took the name for: it may lie in an inline namespace, or be known
+    there by `using`."""
+    variable = parse(ir).globals.get(_name(written(symbol)))
+    held = () if variable is None or variable.initializer is None else (variable.initializer,)
+    return [value.name for value in reached(held, _parts) if isinstance(value, Function)]
+
+
+def _parts(value: Value) -> Sequence[Value]:
+    match value:
+        case ConstantAggregate():
+            return value.elements
+        case ConstantExpr():
+            return value.operands
+        case _:
+            return ()
+
+
+def _name(asked: Spelling) -> str:
+    return f"{_NAME}_{digest(str(asked))[:8]}"  # more may be asked for of one source
+
+
 def _request(asked: Spelling, lang: str) -> str:
     """A variable that nobody uses: it goes when the program is put together."""
-    name = f"{_NAME}_{digest(str(asked))[:8]}"  # more may be asked for of one source
+    name = _name(asked)
     if lang == "c":
         return f"void *const {name} = (void *){asked.name};\n"
     address = "&" + str(Spelling(asked.scopes, asked.name, asked.arguments))

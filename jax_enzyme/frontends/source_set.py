@@ -30,7 +30,7 @@ from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
 from jax_enzyme.frontends.fortran_types import with_block_sizes
 from jax_enzyme.frontends.gathering import Unit
-from jax_enzyme.frontends.instances import instance
+from jax_enzyme.frontends.instances import chosen, instance
 from jax_enzyme.frontends.llvm import read_ir, read_together
 from jax_enzyme.frontends.missing_files import with_advice
 from jax_enzyme.frontends.processes import side_by_side
@@ -299,7 +299,7 @@ class SourceSet:
             if not asked or not ir:
                 continue
             one = Compiled(asked, ir)
-            found = find(symbol, one.names.functions)
+            found = find(symbol, one.names.functions) or chosen(one.ir, symbol)
             if len(found) == 1:
                 self._done[unit] = one
                 return one, found[0]

@@ -119,10 +119,21 @@ def make_varying(value: Any, axes: frozenset[str]) -> Any:
 
 
 @cache
-def _order() -> Any:
-    """The effect of what happens in the order of the program, once each: that of `io_callback(..., ordered=True)`."""
-    (effect,) = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=True))().effects
+def _effect(*, ordered: bool) -> Any:
+    """The effect of `io_callback`."""
+    (effect,) = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=ordered))().effects
     return effect
+
+
+def _order() -> Any:
+    """The effect of what happens in the order of the program, once each."""
+    return _effect(ordered=True)
+
+
+def _effects() -> set[Any]:
+    """Of such a primitive. The second is what makes JAX pass tokens from the second call of `.compile()` on, too: its
+    way past Python, which passes none, is closed to programs with unordered effects alone."""
+    return {_order(), _effect(ordered=False)}
 
 
 @cache
@@ -256,7 +267,7 @@ def install(
     primitive.multiple_results = True
 
     def types_and_effects(*operands: Any, **params: Any) -> tuple[Any, set[Any]]:
-        return types(*operands, **params), {_order()} if ordered(**params) else set()
+        return types(*operands, **params), _effects() if ordered(**params) else set()
 
     primitive.def_effectful_abstract_eval(types_and_effects)
 

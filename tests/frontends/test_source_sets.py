@@ -380,6 +380,23 @@ def test_templates_and_unused_functions_are_made(write: Write) -> None:
     assert functions(load(header, "twice<double>", "c++").ir) == {"_Z5twiceIdET_S0_"}
 
 
+def test_a_name_is_what_the_compiler_takes_it_for(write: Write) -> None:
+    """Through inline namespaces, `using`, other names of namespaces, and for member functions."""
+    source = (
+        "namespace lib { inline namespace v2 { double halved(double x) { return x / 2; }\n"
+        "template <int K> double power(double x) { double r = 1; for (int i = 0; i < K; i++) r *= x; return r; }\n"
+        "struct Pair { double a, b; double squared() const { return a * a + b * b; } }; } }\n"
+        "namespace user { using lib::halved; } namespace old = lib::v2;\n"
+    )
+    (path,) = write(lib__cpp=source)
+    for name in ("lib::halved", "user::halved", "old::halved", "lib::v2::halved", "halved"):
+        assert load(path, name).symbol == "_ZN3lib2v26halvedEd"
+    assert load(path, "lib::power<3>").symbol == "_ZN3lib2v25powerILi3EEEdd"
+    assert load(path, "lib::Pair::squared").symbol == "_ZNK3lib2v24Pair7squaredEv"
+    with pytest.raises(CompileError, match="`lib::doubled` is not in the source"):
+        load(path, "lib::doubled")
+
+
 DDOT = """
       double precision function ddot(n, x, incx, y, incy)
       {integer} n, incx, incy, i

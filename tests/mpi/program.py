@@ -227,8 +227,9 @@ def check_transformations(processes: Processes) -> None:
         return program(x, turn, total)
 
     expected = jax.jit(jax.grad(whole))(x)[rank]
-    close(processes.compiled(jax.grad(own), x[rank])(x[rank]), expected)
-    close(jax.grad(own)(x[rank]), expected)
+    compiled = processes.compiled(jax.grad(own), x[rank])
+    for gradient in (compiled, compiled, jax.grad(own)):
+        close(gradient(x[rank]), expected)
     batch = np.stack([x, x * 0.9, x * 0.8])
     close(
         jax.jit(jax.vmap(jax.grad(lambda x: total(turn(x)).sum())))(batch[:, rank]),
