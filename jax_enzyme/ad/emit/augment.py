@@ -350,6 +350,8 @@ class Augmenter(ShadowedCopy):
         return self.value(value) if found is None else found
 
     def _companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        if instruction in self.facts.compared:
+            self.compare_distances(self._runtime.module, instruction)
         match instruction:
             case I.Store() if self.facts.shadowed_memory(instruction.operands[1]):
                 self._store_companion(instruction)
@@ -360,8 +362,6 @@ class Augmenter(ShadowedCopy):
                 self._call_companion(instruction, twin)
             case I.Alloca() if instruction in self.facts.dynamic:
                 self.companions[instruction] = self._local_shadow(instruction)
-            case _ if instruction in self.facts.compared:
-                self.compare_distances(self._runtime.module, instruction)
             case _ if self.carries(instruction) and instruction not in self.companions:
                 self.address(instruction, twin)
             case _:
