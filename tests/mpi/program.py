@@ -258,12 +258,12 @@ def check_refused(processes: Processes) -> None:
 
 def check_failure(processes: Processes) -> None:
     kernel = processes.kernel("fails", "n: i32, x: f64[n], out y: f64[n] -> status")
-    processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N))
+    jax.block_until_ready(processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N)))
 
 
 def check_crossed(processes: Processes) -> None:
     kernel = processes.kernel("crossed")
-    processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N))
+    jax.block_until_ready(processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N)))
 
 
 def check_error(processes: Processes) -> None:
