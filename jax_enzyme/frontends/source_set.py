@@ -299,7 +299,8 @@ class SourceSet:
             if not asked or not ir:
                 continue
             one = Compiled(asked, ir)
-            found = find(symbol, one.names.functions) or chosen(one.ir, symbol)
+            defined = one.names.functions
+            found = find(symbol, defined) or [name for name in chosen(one.ir, symbol) if name in defined]
             if len(found) == 1:
                 self._done[unit] = one
                 return one, found[0]
