@@ -14,18 +14,24 @@ _CLASSES = ("-fno-standalone-debug", "-Xclang", "-fno-use-ctor-homing")
 """Classes are described where their members are used, unless a flag asks for more (`class_types`)."""
 _READ = (
     # No particular CPU: the machine that runs the code is asked when it is known. zig defines NDEBUG of itself.
-    "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", *_CLASSES, "{flags}", "-O2", "-isystem", str(_INCLUDE),
+    # That calls of libm set `errno` keeps them from being pure: `SETS_ERRNO` is for those who look at it.
+    "-mcpu=baseline", "-UNDEBUG", "-fno-math-errno", "-iquote", ".", *_CLASSES, "{flags}",
+    "-O2", "-isystem", str(_INCLUDE),
 )  # fmt: skip
 _WRITE = (
     # What an optimiser is to see (lifetimes, type-based aliasing, no `optnone`), but not optimised yet.
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
     # Of the functions of classes only those that are used: all of them are several times as long as the code.
     "-g", "-gomit-unreferenced-methods", "-fdebug-compilation-dir=.",
-    # `errno` is what keeps libm calls from being pure; no value changes. zig adds the traps and the protector.
-    "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
+    # zig adds the traps and the protector.
+    "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
     "-fno-color-diagnostics", "-fspell-checking", "-Wno-error=date-time", "-w",
     "{source}", "-o", "{output}",
 )  # fmt: skip
+SETS_ERRNO = "-fmath-errno"
+"""The flag by which functions of libm set `errno`."""
+READS_ERRNO = "@__errno_location("
+"""What stands in the IR of a source that uses `errno`."""
 LIST_HEADERS = ("-Xclang", "-header-include-file", "-Xclang", "{headers}", "-Xclang", "-sys-header-deps")
 """Has clang write which headers it reads. The driver of zig takes `-M` and its like for a wish to preprocess only."""
 

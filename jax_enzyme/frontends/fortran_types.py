@@ -117,7 +117,7 @@ def _kind(access: I.Instruction) -> str:
     return FORTRAN_KINDS.get(type_, "integer" if isinstance(type_, T.IntType) else "")
 
 
-def with_block_sizes(ir: str, sizes: Mapping[str, int]) -> str:
+def _with_block_sizes(ir: str, sizes: Mapping[str, int]) -> str:
     """The text of a module, where accesses to COMMON blocks name these sizes of them."""
     module = parse(ir)
     for node in module.metadata.values():
@@ -125,3 +125,18 @@ def with_block_sizes(ir: str, sizes: Mapping[str, int]) -> str:
             if isinstance(operand, MDString):
                 node.operands[index] = MDString(resized_share(operand.text, sizes))
     return to_text(module)
+
+
+def with_common_sizes(texts: Sequence[str], declared: Sequence[tuple[bool, Mapping[str, int]]]) -> list[str]:
+    """The texts of modules, where a COMMON block that they declare in several sizes has the largest everywhere: the
+    linker gives it that, and accesses name it by its size. `declared` is for each whether it is Fortran's, and the
+    sizes of the blocks in it."""
+    sizes: dict[str, set[int]] = {}
+    for _, own in declared:
+        for name, size in own.items():
+            sizes.setdefault(name, set()).add(size)
+    largest = {name: max(found) for name, found in sizes.items() if len(found) > 1}
+    return [
+        _with_block_sizes(text, largest) if of_fortran and largest else text
+        for text, (of_fortran, _) in zip(texts, declared, strict=True)
+    ]

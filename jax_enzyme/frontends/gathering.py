@@ -44,8 +44,8 @@ class Unit:
         return self.source.name
 
     def with_flag(self, flag: str) -> Unit:
-        """The same with one flag more."""
-        return replace(self, flags=(*self.flags, flag), ways=tuple((*way, flag) for way in self.ways))
+        """The same with one flag more, in front of the others, which may say otherwise."""
+        return replace(self, flags=(flag, *self.flags), ways=tuple((flag, *way) for way in self.ways))
 
     @cached_property
     def likely(self) -> frozenset[str] | None:

@@ -23,12 +23,12 @@ from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, fortran_modules, symbols
 from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_paste, may_rename, plain, with_part_of
-from jax_enzyme.frontends.clang import compile_c, compile_cpp
+from jax_enzyme.frontends.clang import READS_ERRNO, SETS_ERRNO, compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
-from jax_enzyme.frontends.fortran_types import with_block_sizes
+from jax_enzyme.frontends.fortran_types import with_common_sizes
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.instances import chosen, instance
 from jax_enzyme.frontends.llvm import read_ir, read_together
@@ -134,10 +134,17 @@ class SourceSet:
     @cached_property
     def as_written(self) -> SourceSet:
         """The same sources for the checking mode, which looks for mistakes that optimisers make use of."""
-        if all(unit.source.lang != "fortran" for unit in self.units):
-            return self
-        of_fortran = [u.with_flag(AS_WRITTEN) if u.source.lang == "fortran" else u for u in self.units]
-        return SourceSet(of_fortran, self._blas)
+        return self._with(AS_WRITTEN, "fortran")
+
+    @cached_property
+    def _with_errno(self) -> SourceSet:
+        """The same sources for programs that look at what functions of libm leave in `errno`."""
+        return self._with(SETS_ERRNO, "c", "c++")
+
+    def _with(self, flag: str, *languages: str) -> SourceSet:
+        wanted = [unit.source.lang in languages and flag not in unit.flags for unit in self.units]
+        units = [unit.with_flag(flag) if want else unit for unit, want in zip(self.units, wanted, strict=True)]
+        return SourceSet(units, self._blas) if any(wanted) else self
 
     def program(self, symbol: str | None, also: Collection[str] = (), ruled: Collection[str] = ()) -> Program:
         """The program of a function, by its symbol or by what it is called in its source; of the only one where there
@@ -163,15 +170,17 @@ class SourceSet:
         roots = (root, *also)
         if self._blas == "rules":
             texts = [without_routines(text, one.names, (*roots, *ruled)) for one, text in parts]
-        several = len(self.units) > 1
-        if several:
+        if len(self.units) > 1:
             try:
-                texts = [linking.linked(_with_common_sizes(members, texts), roots)]
+                declared = [(one.unit.source.lang == "fortran", one.names.sizes) for one in members]
+                texts = [linking.linked(with_common_sizes(texts, declared), roots)]
             except RuntimeError as error:
                 raise CompileError(f"LLVM cannot link the sources: {error}", self.place) from None
         source = home.unit.source
         text = with_moved_memory(texts[0])
-        return Program(complete(text, *roots, reduced=several), root, source.lang, source.name)
+        if READS_ERRNO in text and READS_ERRNO in linking.reachable(text, roots) and self._with_errno is not self:
+            return self._with_errno.program(symbol, also, ruled)
+        return Program(complete(text, *roots, reduced=len(self.units) > 1), root, source.lang, source.name)
 
     def symbols(self, names: Sequence[str]) -> dict[str, str]:
         """The symbols of functions, by what they are called in their source; what no source defines is left out.
@@ -589,17 +598,3 @@ def _line(name: str, one: Compiled) -> str:
     module = parse(one.ir)
     function = module.functions.get(name)
     return (function_location(module, function) if function is not None else None) or one.unit.name
-
-
-def _with_common_sizes(members: Sequence[Compiled], texts: Sequence[str]) -> list[str]:
-    """The texts, where a COMMON block that sources declare in several sizes has the largest everywhere: the linker
-    gives it that, and accesses name it by its size."""
-    sizes: dict[str, set[int]] = {}
-    for one in members:
-        for name, size in one.names.sizes.items():
-            sizes.setdefault(name, set()).add(size)
-    largest = {name: max(found) for name, found in sizes.items() if len(found) > 1}
-    return [
-        with_block_sizes(text, largest) if one.unit.source.lang == "fortran" and largest else text
-        for one, text in zip(members, texts, strict=True)
-    ]

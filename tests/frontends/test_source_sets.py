@@ -86,6 +86,18 @@ def test_small_functions_of_a_crate_by_their_paths(write: Write, tmp_path: Path,
     assert "fmul" in load(str(tmp_path), symbol).ir
 
 
+def test_functions_of_libm_set_errno_where_it_is_read(write: Write) -> None:
+    logarithm = "#include <math.h>\ndouble logarithm(double x) { return log(x); }\n"
+    step = "#include <errno.h>\nextern double logarithm(double);\n"
+    step += "double step(double x) { errno = 0; double y = logarithm(x); return errno ? -x : y; }\n"
+    step += "double other(double x) { return logarithm(x); }\n"
+    for source in (write(logarithm__c=logarithm, step__c=step), write(both__c=logarithm + step)):
+        assert "@log(" in load(source, "step").ir
+        assert "@log(" in load(source, "step", flags=("-ffast-math", "-fmath-errno")).ir
+        assert "@log(" not in load(source, "step", flags=("-ffast-math",)).ir
+        assert "@llvm.log.f64(" in load(source, "other").ir
+
+
 def test_flags_by_language_and_name(write: Write) -> None:
     paths = write(step__c="double half(double); double step(double x) { return half(x) + ONE; }", half__c=HALF)
     program = source_set(paths, flags={"step.c": ("-DONE=17.0",), "c": ("-DNDEBUG",)}).program("step")
