@@ -35,13 +35,14 @@ from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.debug import function_location, location
+from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, Uses, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
-from jax_enzyme.transform.equalities import ORDERED, name_equalities
+from jax_enzyme.transform.equalities import ORDERED, STEPS, name_equalities
 from jax_enzyme.transform.rewriting import drop_edge, place, remove_dead, remove_unreachable
 
 
@@ -99,12 +100,15 @@ class _Comparisons:
                 verdict = (
                     self._verdicts(function)[comparison] if self._matters(function, decided, activity) else "fails"
                 )
-                if verdict == "fails" or (verdict != "proved" and _orders(comparison)):
+                # Which of two numbers comes first, as sorting asks: where they are equal, either may.
+                if verdict == "fails" or (verdict != "proved" and _is(ORDERED, comparison)):
                     continue
                 if verdict == "proved":
                     proved[comparison] = function
+                # Integers that show the answer stay those of the function: what they decide is not proved.
+                shown = _is(STEPS, comparison) or self._matters(function, replace(decided, choices=()), activity)
                 place = _place(self._base.module, function, comparison, decided)
-                found.append(ExactComparison(place, verdict == "proved"))
+                found.append(ExactComparison(place, verdict == "proved" and not shown))
         key = tuple(proved)
         if key not in self._made:
             self._made[key] = self._without(proved)
@@ -272,9 +276,8 @@ def _initialised(base: ArrayFunction, root: Function) -> Callable[[Value], bool]
     return is_initialised
 
 
-def _orders(comparison: I.Instruction) -> bool:
-    """Whether a comparison asks which of two numbers comes first, as sorting does: where they are equal, either may."""
-    return any(kind == ORDERED[0] for kind, _ in comparison.metadata)
+def _is(mark: tuple[str, MDNode], comparison: I.Instruction) -> bool:
+    return any(kind == mark[0] for kind, _ in comparison.metadata)
 
 
 def _is_active(instruction: I.Instruction, activity: Activity) -> bool:

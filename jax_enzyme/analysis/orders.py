@@ -172,9 +172,9 @@ class Relations:
                 yield from self._on_edge(user.targets[index], self._block_of[user])
             yield from self._above(self._block_of[user])
             users = self._uses.get(user, ())
-            if len(users) != 1:
+            if len({user for user, _ in users}) != 1 or (len(users) > 1 and not isinstance(users[0][0], I.BinaryOp)):
                 return
-            ((user, index),) = users
+            user, index = users[0]
             if not isinstance(user, I.Select | I.Phi | I.BinaryOp | I.UnaryOp | I.Cast | I.Freeze):
                 return
 

@@ -17,6 +17,7 @@ from typing import Literal, TypeGuard
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.counters import followers
+from jax_enzyme.analysis.decisions import computes
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
 from jax_enzyme.analysis.equality import compared, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
@@ -136,10 +137,8 @@ class Shortcuts:
         return [*dict.fromkeys((*direct, *self.places([user])))]
 
     def asked(self, integers: Sequence[I.Instruction]) -> Iterator[I.Instruction]:
-        """What compares integers, or what is chosen among them or made of their bits, and what stores that. What they
-        are added to is not followed, nor counts: to count is no choice."""
-        start: list[Value] = [i for i in integers if not _counts(i)]
-        for user in self._reached(start, lambda i: T.is_int(i.type) and (isinstance(i, _HANDS_ON) or _of_bits(i))):
+        """What compares integers, or what is computed of them, and what stores that."""
+        for user in self._reached([*integers], lambda i: computes(i) and not isinstance(i, I.Compare)):
             if isinstance(user, I.Compare | I.Switch | I.Store):
                 yield user
 
@@ -369,20 +368,6 @@ class Shortcuts:
             case _:
                 return False
         return I.base_of(pointer) is memory
-
-
-_HANDS_ON = I.Phi | I.Select | I.Freeze | I.Cast
-
-
-def _of_bits(instruction: I.Instruction) -> bool:
-    return instruction.opcode in ("and", "or", "xor", "shl", "lshr", "ashr")
-
-
-def _counts(integer: I.Instruction) -> bool:
-    """Whether an integer is another one or that and a constant: `if (x == 0) n++`."""
-    others = (*integer.operands, integer)
-    sums = (v for v in integer.operands if isinstance(v, I.BinaryOp) and v.opcode in ("add", "sub"))
-    return any(s.operands[0] in others and isinstance(s.operands[1], Constant) for s in sums)
 
 
 def _reports(special: Walk, general: Walk) -> bool:

@@ -7,13 +7,18 @@
               br i1 %more, label %b, label %c                     br i1 %more, label %b, label %c
 
 Where `next` runs, %x is not less than 0: there both say the same. An integer that is made of comparisons,
-`(x > 0) - (x < 0)`, is one more way to ask.
+`(x > 0) - (x < 0)`, is one more way to ask. Where it is no condition, but a factor or an index, what it is of equal
+numbers is chosen:
+
+    before    %sign = sub i32 %more, %less               after    %equal = fcmp oeq double %x, 0.0
+              %factor = sitofp i32 %sign to double                %chosen = select i1 %equal, i32 0, i32 %sign
+                                                                  %factor = sitofp i32 %chosen to double
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.objects import reachable_functions
@@ -24,24 +29,28 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, declared_name
-from jax_enzyme.ir.values import Constant, ConstantFloat, int_value, is_zero
+from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantInt, int_value, is_zero
 
 _EXPONENTS = ("ilogb", "ilogbf", "llogb", "llogbf")
 _LEAST: dict[T.Type, int] = {T.I32: -(1 << 31), T.I64: -(1 << 63)}
 _EQUALITIES = ("oeq", "ueq", "one", "une")
 ORDERED = ("je.ordered", MDNode())
 """Says of a comparison for equality that the source orders two numbers by it."""
+STEPS = ("je.steps", MDNode())
+"""Says of a comparison for equality that what it chooses is another integer on each side: that proves nothing."""
 _DECIDES = (I.CondBranch, I.Select, I.BinaryOp, I.Cast)
 
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Operand `index` of `user` asks by `table` whether its numbers are equal."""
+    """Operand `index` of `user` asks by `table` whether its numbers are equal. `chosen` is what the operand is then,
+    where it is no condition."""
 
     user: I.Instruction
     index: int
     table: Table
     predicate: str
+    chosen: ConstantInt | None = None
 
 
 def name_equalities(module: Module, root: Function) -> Module:
@@ -60,8 +69,13 @@ def name_equalities(module: Module, root: Function) -> Module:
         if not any(isinstance(v, Constant) for v in numbers):
             dbg.append(ORDERED)
         comparison = I.Compare(T.IntType(1), "fcmp", numbers, question.predicate, metadata=dbg)
-        user.operands[question.index] = comparison
-        new.setdefault(user, []).append(comparison)
+        added: list[I.Instruction] = [comparison]
+        if question.chosen is not None:
+            comparison.metadata.append(STEPS)
+            operands = [comparison, question.chosen, user.operands[question.index]]
+            added.append(I.Select(question.chosen.type, "select", operands))
+        user.operands[question.index] = added[-1]
+        new.setdefault(user, []).extend(added)
     for function in module.functions.values():
         for block in function.blocks:
             if any(i in new for i in block.instructions):
@@ -73,6 +87,7 @@ def _questions(function: Function) -> Iterator[_Question]:
     asked = Counter(v for i in function.instructions() if _asks(i) for v in i.operands)
     relations: Relations | None = None
     for user in function.instructions():
+        yield from _steps(user)
         if not isinstance(user, _DECIDES):
             continue
         for index, value in enumerate(user.operands):
@@ -91,6 +106,32 @@ def _questions(function: Function) -> Iterator[_Question]:
             predicate = _equality(table, relations.at(user, index, table))
             if predicate is not None:
                 yield _Question(user, index, table, predicate)
+
+
+def _steps(user: I.Instruction) -> Iterator[_Question]:
+    """The integers that an instruction uses, and that are others of equal numbers than of any two that are not."""
+    if isinstance(user, I.Phi):
+        return
+    for index, value in enumerate(user.operands):
+        if not isinstance(value, I.Instruction) or not isinstance(value.type, T.IntType) or value.type == T.IntType(1):
+            continue
+        table = relation_table(value)
+        if table is None or relation_table(user) is not None or all(p.predicate in _EQUALITIES for p in table.places):
+            continue
+        rows = [*zip(table.values, *_indices(user, table), strict=True)]
+        if rows[EQUAL] not in (rows[LESS], rows[GREATER]):
+            yield _Question(user, index, table, "oeq", ConstantInt(value.type, table.values[EQUAL]))
+
+
+def _indices(user: I.Instruction, table: Table) -> Iterator[Sequence[int]]:
+    """By what else an address that an instruction makes depends on how the numbers of a table compare."""
+    while isinstance(user, I.GetElementPtr):
+        known = (relation_table(v) for v in user.operands[1:])
+        yield from (t.values for t in known if t is not None and t.is_about(table.x, table.y))
+        base = user.operands[0]
+        if not isinstance(base, I.GetElementPtr):
+            return
+        user = base
 
 
 def _of_step(question: I.Instruction) -> tuple[Table, str] | None:

@@ -307,6 +307,39 @@ double packed(int n, const double *x) {
   return sum;
 }
 
+static int sign(double x) { return (x > 0) - (x < 0); }
+
+double sign_as_a_factor(double x, double z) { return z * sign(x) * fabs(x); }
+
+double sign_as_an_index(double x, double z) {
+  static const double factors[3] = {1, 0, 1};
+  return z * factors[1 + sign(x)] * x;
+}
+
+double squared_choice(double x, double z) {
+  double s = x > 0 ? 1 : x < 0 ? -1 : 0;
+  return z * (s * s) * x;
+}
+
+double all_are_zero(int n, const double *x) {
+  int some = 0;
+  for (int i = 0; i < n; i++) some |= x[i] != 0;
+  if (!some) return 0;
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += (i + 1) * x[i];
+  return sum;
+}
+
+double as_many_zeros(int n, const double *x) {
+  int zeros = 0;
+  for (int i = 0; i < n; i++)
+    if (x[i] == 0) zeros++;
+  if (zeros == n) return 0;
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += (i + 1) * x[i];
+  return sum;
+}
+
 double flagged(int n, const double *x) {
   static char flag[64];
   double sum = 0;
