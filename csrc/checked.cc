@@ -516,7 +516,8 @@ JE_EXPORT int32_t je_checked_rows_apart(uint64_t first, int64_t count, uint64_t 
 }
 
 // 0 where all of an output is written, else which element is not.
-JE_EXPORT int64_t je_checked_written(const char* memory, uint64_t bytes, uint64_t unit, const char* text) {
+JE_EXPORT int64_t je_checked_written(const char* memory, uint64_t bytes, uint64_t unit, const char* text,
+                                     const char* place) {
   const uint64_t step = std::max<uint64_t>(unit, 4);
   if (!jax_enzyme::Holds(reinterpret_cast<const uint32_t*>(memory), bytes / 4, jax_enzyme::kUnwritten)) return 0;
   const uint64_t pattern = uint64_t{jax_enzyme::kUnwritten} << 32 | jax_enzyme::kUnwritten;
@@ -525,7 +526,8 @@ JE_EXPORT int64_t je_checked_written(const char* memory, uint64_t bytes, uint64_
     for (uint64_t part = 0; equal && part < step; part += 4) equal = std::memcmp(memory + at + part, &pattern, 4) == 0;
     if (!equal) continue;
     return jax_enzyme::Report(std::string("leaves the output `") + text + "` without a value: index " +
-                              std::to_string(at / unit) + " of " + std::to_string(bytes / unit) + " is not written");
+                              std::to_string(at / unit) + " of " + std::to_string(bytes / unit) + " is not written" +
+                              jax_enzyme::At(place));
   }
   return 0;
 }

@@ -77,12 +77,15 @@ def is_written_in(module: Module, subprogram: MDNode, language: Literal["Fortran
 
 
 def function_location(module: Module, function: Function) -> str | None:
-    """`file:line` of a function's definition."""
+    """`file:line` of a function's definition; where that is not known, of the first of those that were inlined into
+    it."""
     for kind, value in function.metadata:
         node = resolve(module, value)
         if kind == "dbg" and node is not None:
             return _subprogram_line(module, node)
-    return None
+    outermost = (_outermost(module, i.metadata) for i in function.instructions())
+    found = next((scope for scope in outermost if scope is not None), None)
+    return None if found is None else _subprogram_line(module, found)
 
 
 def source_name(module: Module, variable: GlobalVariable) -> str:
@@ -168,6 +171,14 @@ def _is_users(file: str, directories: list[str]) -> bool:
 def _function_line(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> str | None:
     scope = _subprogram(module, metadata)
     return None if scope is None else _subprogram_line(module, scope)
+
+
+def _outermost(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
+    """The function that a line is in, or was before its own was inlined."""
+    node = _debug_node(module, metadata)
+    while node is not None and (around := resolve(module, node.get("inlinedAt"))) is not None:
+        node = around
+    return _subprogram(module, (("dbg", node),)) if node is not None else None
 
 
 def _subprogram(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:

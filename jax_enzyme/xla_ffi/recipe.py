@@ -24,7 +24,7 @@ from jax_enzyme.signature import Binding, Launch, parse
 from jax_enzyme.signing import signed, verified
 from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
-_VERSION = 6
+_VERSION = 7
 _PURPOSE = "recipe"
 _STEPS = {"jvp": Jvp, "vjp": Vjp, "augmented": Augmented, "pullback": Pullback}
 

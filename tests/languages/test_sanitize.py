@@ -71,6 +71,26 @@ pub unsafe extern "C" fn k(n: i32, x: *const f64) -> f64 {
 }
 """
 
+SORTED = """
+#include <algorithm>
+extern "C" double k(int n, int more, const double *x) {
+    double v[4];
+    std::copy(x, x + n, v);
+    std::sort(v, v);
+    std::sort(v, v + n + more);
+    return v[1];
+}
+"""
+
+
+def test_numbers_are_sorted_inside_of_their_array() -> None:
+    """libc++ has `std::sort` of numbers in its binary: the body here is ours."""
+    kernel = je.kernel(SORTED, "k", "n: i32, more: i32, x: f64[n] -> f64", lang="c++", options=CHECKED)
+    with jax.enable_x64(True):
+        assert kernel(np.int32(0), X[::-1]) == 2
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"outside of .*variable `v`.*40 bytes \(kernel\.cpp:7:"):
+            jax.block_until_ready(kernel(np.int32(1), X))
+
 
 def test_mistakes_in_fortran_are_errors_with_their_lines() -> None:
     need("flang-22")

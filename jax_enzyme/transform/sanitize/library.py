@@ -1,4 +1,4 @@
-"""What functions of the C library do to the memory that they are handed, checked before they are called.
+"""What functions of the C library, and `std::sort`, do to the memory that they are handed, checked before the call.
 
 before    %d = call ptr @strcpy(ptr %b, ptr %t)    after    %s = call i64 @je_checked_text(<object of %t>, %t, ...)
                                                             (the failure %s where it is not 0)
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import declared_name
+from jax_enzyme.ir.module import callee_name, declared_name
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check
@@ -77,6 +77,17 @@ def _region(pointer: int, *factors: int, unit: int = 1, writes: bool = True, nul
         if null:
             size = at.select(at.icmp("eq", address, const_int(T.I64, 0)), const_int(T.I64, 0), size)
         return of.region(at, pointer, address, size, writes=writes)
+
+    return status
+
+
+def _between(first: int, last: int) -> _Effect:
+    """Writes all from one pointer to another; nothing where that comes first."""
+
+    def status(of: _Called, at: Builder) -> Value:
+        start, end = of.address(at, first), of.address(at, last)
+        size = at.select(at.icmp("ult", end, start), const_int(T.I64, 0), at.binary("sub", end, start))
+        return of.region(at, first, start, size, writes=True)
 
     return status
 
@@ -146,11 +157,15 @@ _EFFECTS: Mapping[str, tuple[_Effect, ...]] = {
     "sincos": (_region(1, unit=8), _region(2, unit=8)),
     "sincosf": (_region(1, unit=4), _region(2, unit=4)),
 }
+_SORTS_NUMBERS = "_ZNSt3__16__sortIRNS_6__lessI"
+"""How the instances of `std::sort` begin that libc++ has in its binary, and whose bodies are ours, without checks."""
 
 
 def library_checks(call: I.Instruction, provenance: Provenance, runtime: Runtime) -> list[Check]:
     """What is to be checked before an instruction, where it calls such a function."""
     effects = _EFFECTS.get(declared_name(call), ())
+    if callee_name(call).startswith(_SORTS_NUMBERS):
+        effects = (_between(0, 1),)
     if not effects or not isinstance(call, I.Call):
         return []
     pointers = {i: v for i, v in enumerate(call.arguments) if v.type == T.PTR}

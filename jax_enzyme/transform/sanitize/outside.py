@@ -237,11 +237,12 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Fo
     at.br(run_)
     at = Builder(look)
     written: Value = before
+    place = runtime.place(primal)
     nowhere = runtime.failure("returns what nothing wrote", primal.entry.instructions[0], primal)
     for argument, buffer in buffers:
         if buffer.io == "out":
             size, unit = const_int(T.I64, buffer.nbytes), const_int(T.I64, ITEM_BYTES[buffer.dtype])
-            missing = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name))
+            missing = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name), place)
             if buffer.name == RETURN:  # which has no name in the source
                 missing = at.select(at.icmp("ne", missing, nothing), nowhere, nothing)
             written = at.select(at.icmp("ne", written, nothing), written, missing)

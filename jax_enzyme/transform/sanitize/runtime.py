@@ -45,7 +45,7 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "again": (T.I1, (T.I64,), _ACTS),
     "rows": (T.I32, (T.I64,) * 6, _ASKS),
     "rows_apart": (T.I32, (*(T.I64,) * 6, T.PTR, T.I64), _ASKS),
-    "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ASKS),
+    "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR, T.PTR), _ASKS),
 }
 
 
@@ -82,9 +82,9 @@ class Runtime:
             self.module.globals[name] = self._texts[words] = made
         return self._texts[words]
 
-    def place(self, instruction: I.Instruction) -> Value:
-        """The text of where an instruction comes from."""
-        found = location(self.module, instruction)
+    def place(self, of: I.Instruction | Function) -> Value:
+        """The text of where an instruction comes from, or a function is defined."""
+        found = location(self.module, of) if isinstance(of, I.Instruction) else function_location(self.module, of)
         return ConstantNull(T.PTR) if found is None else self.text(found)
 
     def failure(self, what: str, instruction: I.Instruction, function: Function | None = None) -> Value:
