@@ -46,7 +46,7 @@ from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.named_loops import keep_own_names, name_loops
 from jax_enzyme.transform.poison import define_poison
-from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.reducible import make_reducible, rejoin_latches
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.rewriting import kept_attributes
@@ -152,7 +152,9 @@ def _with_single_entries(module: Module) -> Module:
     passes.add_sroa_pass()
     run_on_module(passes, native, builder)
     _regularise(native, builder)
-    return parse(str(native))
+    result = parse(str(native))
+    rejoin_latches(result)
+    return result
 
 
 def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:

@@ -13,7 +13,9 @@
               b:        ... br i1 %d, label %to.a.1, label %end
 
 Every edge into an entry of such a loop goes through the dispatch block. What is used in other blocks than its own goes
-through stack slots, which the next optimisation turns into phis.
+through stack slots, which the next optimisation turns into phis. For these LLVM gives every edge from a block with
+several ways on to a block with several ways in a block of its own; behind, `rejoin_latches` takes those away again that
+end a loop's iteration, so that loops are left there as before.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -29,7 +32,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
-from jax_enzyme.transform.rewriting import remove_dead, remove_unreachable
+from jax_enzyme.transform.rewriting import redirect_phis, remove_dead, remove_unreachable
 
 
 def make_reducible(module: Module) -> Module:
@@ -41,6 +44,26 @@ def make_reducible(module: Module) -> Module:
     for name in found:
         _fix(copy.functions[name])
     return copy
+
+
+def rejoin_latches(module: Module) -> None:
+    """Makes blocks that do nothing but to go back to the start of their loop a part of the only one from which control
+    comes there, in place."""
+    for function in module.functions.values():
+        for loop in Loops.of(function).all if function.blocks else ():
+            latch = loop.latches[0]
+            before = [b for b in loop.blocks if latch in b.successors]
+            if len(loop.latches) == len(before) == len(latch.instructions) == 1 and latch is not loop.header:
+                _rejoin(function, loop.header, latch, before[0])
+
+
+def _rejoin(function: Function, header: BasicBlock, latch: BasicBlock, before: BasicBlock) -> None:
+    branch, back = before.terminator, latch.terminator
+    branch.targets = [header if t is latch else t for t in branch.targets]
+    kinds = {kind for kind, _ in back.metadata}
+    branch.metadata = [*((k, n) for k, n in branch.metadata if k not in kinds), *back.metadata]
+    redirect_phis(header, latch, before)
+    function.blocks.remove(latch)
 
 
 def _irreducible(function: Function) -> list[BasicBlock]:

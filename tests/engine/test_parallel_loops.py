@@ -848,6 +848,23 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "a loop beside one with two entries": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double s = 1;
+  int q = 0;
+  if (x[0] > 0.3) goto within;
+  for (; q < 9; q++) {
+    s += x[q];
+within:
+    s = s * x[q + 1] + 0.2;
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = sin(x[i] * s) * x[(i + 1) % n];
+}""",
+        "pjv",
+        all=True,
+    ),
     "sums in rows that pointers in a table lead to": Shared(
         """#include <math.h>
 #include <stdlib.h>
