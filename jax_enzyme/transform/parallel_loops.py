@@ -14,6 +14,7 @@ from dataclasses import replace
 from jax_enzyme.analysis.independence import Independence, Independent
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Iteration
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -27,9 +28,11 @@ from jax_enzyme.transform.ranges import CELL, FEW, InRanges, Ranges
 from jax_enzyme.transform.shared_copies import share_copies
 from jax_enzyme.transform.shared_loops import WORTH, Sharing, take_team
 
-_RANGES, _FEWEST_NEAR = 64, 4
+_RANGES, _FEWEST_NEAR, _FEWEST = 64, 4, 4
 _COPYING = 80
 """So many instructions of the loop there should be for each number in a copy, which has to be cleared and added."""
+_LIKELY = 16 * WORTH
+"""What a loop may execute of which data say how often it runs: it is cut where it does so much for its copies."""
 _MARKING, _FAR = 1.25, 8
 """A loop should be so many times the work of finding out which pages it touches: then two threads gain by it. To add to
 a number anywhere in large memory takes as long as so many instructions more; a page's mark is close at hand."""
@@ -95,8 +98,10 @@ class _Choice:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
         if share.sums or share.left or share.added or share.near or share.arenas:
-            if share.length is not None:
-                return "on one thread: it adds up or keeps a tape, and how often it runs is not known beforehand"
+            if share.length is not None and (problem := _why_not_open(share)) is not None:
+                return f"on one thread: {problem}, and how often it runs is not known beforehand"
+            if share.length is not None and not all(isinstance(a, Iteration) for a in share.length.atoms):
+                work = min(max(work, _LIKELY), self._facts.each(share.loop) * share.count)
             ranges = self._ranges(share, work)
             if isinstance(ranges, str) and share.near:
                 # Too few ranges lie far enough from one another.
@@ -110,6 +115,7 @@ class _Choice:
     def _ranges(self, share: Independent, work: int) -> Ranges | str:
         if any(self._layout.store_size(v.type) > CELL for v in share.left):
             return "it leaves a large value behind"
+        is_open = share.length is not None
         if any(t and self._layout.alloc_size(t) != self._layout.store_size(t) for _, t in share.added):
             return "it adds to numbers with gaps between them"
         sizes: dict[Value, int] = {}
@@ -120,23 +126,27 @@ class _Choice:
             sizes[site] = size
         marked = [site for site, type_ in share.added if type_ is None]
         copied = sorted(sizes.keys() - set(marked), key=sizes.__getitem__)
-        while copied and _most(work, sizes, copied) < 4:
+        while copied and _most(work, sizes, copied) < _FEWEST:
             marked.append(copied.pop())
         if marked and not self._can_mark(share, marked):
             if None in dict(share.added).values():
                 return "its iterations may not run at once, and their indices are most of the work"
             copied, marked = list(sizes), []
-        wanted = min(_most(work, sizes, copied), FEW if marked else _RANGES)
+        wanted = min(_most(work, sizes, copied), FEW if marked or is_open else _RANGES)
         if wanted < 2:
             return "copies of the memory that it adds to would cost more"
-        length = max(-(-share.count // wanted), share.apart)
         grain = self._facts.grain(share.loop)
+        ways = {s: sizes[s] for s in copied}, {s: sizes[s] for s in marked}
+        if is_open:
+            enough = -(-max(WORTH, _FEWEST * _COPYING * _cells(sizes, copied)) // self._facts.each(share.loop))
+            return Ranges(wanted, share.apart, *ways, grain, enough)
+        length = max(-(-share.count // wanted), share.apart)
         if length >= grain:  # whole vectors; what a range computes does not depend on who runs it
             length = -(-length // grain) * grain
         count = -(-share.count // length)
         if count < (_FEWEST_NEAR if share.near or marked else 2):
             return "it has few iterations, or many of them add to the same places"
-        return Ranges(count, length, {s: sizes[s] for s in copied}, {s: sizes[s] for s in marked})
+        return Ranges(count, length, *ways)
 
     def _can_mark(self, share: Independent, sites: list[Value]) -> bool:
         """Is it less work to find out where a loop adds to some objects than to run it?"""
@@ -172,9 +182,24 @@ class _Choice:
         return next((f for f in found if f is not None), "a loop")
 
 
+def _why_not_open(share: Independent) -> str | None:
+    """Why a loop cannot be cut of which only the run knows how often it runs."""
+    latch = share.loop.latches[0]
+    phis = [s.start for s in share.sums if isinstance(s.start, I.Phi)]
+    if not {v for phi in phis for v, b in phi.incoming if b is latch}.issuperset(share.left):
+        return "it leaves a value behind"
+    if None in dict(share.added).values():
+        return "its iterations may not run at once"
+    return None
+
+
 def _most(work: int, sizes: Mapping[Value, int], copied: list[Value]) -> int:
     """How many ranges are worth it that have copies of so many bytes, an even number or 1; any where there is none."""
     if not copied:
         return _RANGES
-    cells = sum(max(1, sizes[site] // 8) for site in copied)
-    return min(FEW, (1 + work // (_COPYING * cells)) // 2 * 2) or 1
+    return min(FEW, (1 + work // (_COPYING * _cells(sizes, copied))) // 2 * 2) or 1
+
+
+def _cells(sizes: Mapping[Value, int], copied: list[Value]) -> int:
+    """About how many numbers there are in a copy of some objects."""
+    return sum(max(1, sizes[site] // 8) for site in copied)

@@ -15,6 +15,9 @@ Each range adds to numbers of its own, and to memory in one of three ways:
 
 So results are the same to the last bit for one thread and for many. One thread alone notes nothing. Memory for a tape
 comes from an arena for each range, and those become parts of the caller's behind the loop.
+
+Where only the run knows how many iterations there are, it knows how long a range is: some of the last may be empty, and
+leave what changes nothing. A loop with too few iterations to be cut is one range, which adds in place.
 """
 
 from __future__ import annotations
@@ -53,12 +56,16 @@ _JOIN = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64))
 @dataclass(frozen=True)
 class Ranges:
     """A loop is cut into `count` ranges of `length` iterations. `copies` are the bytes of what each adds to, the first
-    one in place; `marked` those of what ranges add to where data decide."""
+    one in place; `marked` those of what ranges add to where data decide. Where only the run knows how many iterations
+    there are, `length` is the least, which is made a multiple of `grain` where it is longer than that; and a loop with
+    less than `enough` iterations is not cut."""
 
     count: int
     length: int
     copies: Mapping[Value, int]
     marked: Mapping[Value, int]
+    grain: int = 1
+    enough: int = 0
 
 
 class InRanges(Sharing):
@@ -80,6 +87,7 @@ class InRanges(Sharing):
         self._phases = 2 if share.near or ranges.marked else 1
         self._pages = Pages(ranges.marked)
         self._delivers = True
+        self._is_open = share.length is not None
 
     def _named(self) -> Iterable[Value]:
         return self._ranges.marked
@@ -101,9 +109,14 @@ class InRanges(Sharing):
         for sum_ in self._sums.values():
             phi = sum_.start
             assert isinstance(phi, I.Phi)
-            neutral = _neutral(sum_)
-            found[phi] = cloner.value(self._start(phi)) if neutral is None else neutral
+            found[phi] = cloner.value(self._first(sum_))
         return found
+
+    def _first(self, sum_: Chain) -> Value:
+        """What the sum of a range begins with, and what an empty one leaves."""
+        assert isinstance(sum_.start, I.Phi)
+        neutral = _neutral(sum_)
+        return self._start(sum_.start) if neutral is None else neutral
 
     def _deliver(self, cloner: Cloner, at: Builder, results: list[Argument]) -> None:
         for number, value in enumerate(self._kept if self._delivers else ()):
@@ -113,7 +126,8 @@ class InRanges(Sharing):
         """Runs ranges, one after the other."""
         context, first, last = arguments = stretch_arguments()
         at = Builder(BasicBlock(name="entry"))
-        given, (slots, _, phase, *rest) = self._loaded(at, passed, context)
+        given, (slots, _, phase, length, whole, *rest) = self._loaded(at, passed, context)
+        body = self._unless_empty(body)
         copies, arenas = rest[: len(self._ranges.copies)], rest[len(self._ranges.copies) :]
 
         def run(at: Builder, counted: Value, _: Value) -> Value:
@@ -130,22 +144,54 @@ class InRanges(Sharing):
             for arena, memory in zip(self._share.arenas, arenas, strict=True):
                 values[passed.index(arena)] = at.gep(T.ArrayType(_ARENA, T.I8), memory, [number])
             slot = at.gep(T.I8, slots, [at.binary("mul", number, const_int(T.I64, self._slot_size))])
-            return at.call(body, [*values, *self._bounds(at, number), slot])
+            return at.call(body, [*values, *self._bounds(at, number, length, whole), slot])
 
         return self._define(name, arguments, self._in_turn(at, first, last, 1, run))
 
-    def _bounds(self, at: Builder, number: Value) -> list[Value]:
+    @staticmethod
+    def _bounds(at: Builder, number: Value, length: Value, whole: Value) -> list[Value]:
         """The iterations of a range."""
-        low = at.binary("mul", number, const_int(T.I64, self._ranges.length))
-        behind = at.binary("add", low, const_int(T.I64, self._ranges.length))
-        whole = const_int(T.I64, self._share.count)
+        low = at.binary("mul", number, length)
+        behind = at.binary("add", low, length)
         return [low, at.select(at.icmp("ult", behind, whole), behind, whole)]
 
+    def _unless_empty(self, body: Function) -> Function:
+        """A function that runs `body` if it is given any iteration; the function itself where it always is."""
+        if not self._is_open:
+            return body
+        arguments = [Argument(a.type, (), a.index, name=a.name) for a in body.arguments]
+        entry, some, none = (BasicBlock(name=n) for n in ("entry", "some", "none"))
+        at = Builder(entry)
+        at.cond_br(at.icmp("ult", *arguments[-3:-1]), some, none)
+        at = Builder(some)
+        at.ret(at.call(body, arguments))
+        Builder(none).ret(const_int(T.I64, 0))
+        return self._define(f"{body.name}.some", arguments, [entry, some, none])
+
+    def _range_length(self, at: Builder, count: Value) -> Value:
+        """How many iterations a range has."""
+        known = self._ranges
+        if not self._is_open:
+            return const_int(T.I64, known.length)
+
+        def times(value: Value, number: int) -> Value:
+            """How many times so many are needed for a value."""
+            more = at.binary("add", value, const_int(T.I64, number - 1))
+            return at.binary("udiv", more, const_int(T.I64, number))
+
+        share, least = times(count, known.count), const_int(T.I64, known.length)
+        length = at.select(at.icmp("ult", share, least), least, share)
+        if known.grain > 1:
+            rounded = at.binary("mul", times(length, known.grain), const_int(T.I64, known.grain))
+            length = at.select(at.icmp("ult", length, const_int(T.I64, known.grain)), length, rounded)
+        return length
+
     def _context(self, passed: list[Value]) -> T.StructType:
-        """What the loop needs; then where results and marks are, the phase, and where copies and arenas are."""
-        null = ConstantNull(T.PTR)
+        """What the loop needs; then where results and marks are, the phase, how many iterations a range has, and the
+        loop; and where copies and arenas are."""
+        null, number = ConstantNull(T.PTR), const_int(T.I64, 0)
         more = len(self._ranges.copies) + len(self._share.arenas)
-        return structure([*passed, null, null, const_int(T.I64, 0), *([null] * more)])
+        return structure([*passed, null, null, number, number, number, *([null] * more)])
 
     def _loaded(self, at: Builder, passed: list[Value], context: Value) -> tuple[list[Value], list[Value]]:
         """The fields of a context: what the loop needs, and the others."""
@@ -163,13 +209,14 @@ class InRanges(Sharing):
         marked = self._facts.telling(self._share, self._ranges.marked)
         assert marked is not None
         mark_pages(self._pages, self._blocks, cloner, *marked, body.arguments[-1])
+        body = self._unless_empty(body)
         context, first, last = arguments = stretch_arguments()
         at = Builder(BasicBlock(name="entry"))
-        given, (_, marks, *_) = self._loaded(at, passed, context)
+        given, (_, marks, _, length, whole, *_) = self._loaded(at, passed, context)
 
         def run(at: Builder, number: Value, _: Value) -> Value:
             own = at.gep(T.I8, marks, [at.binary("mul", number, const_int(T.I64, self._pages.count))])
-            return at.call(body, [*given, *self._bounds(at, number), own])
+            return at.call(body, [*given, *self._bounds(at, number, length, whole), own])
 
         return self._define(name, arguments, self._in_turn(at, first, last, 1, run))
 
@@ -189,7 +236,7 @@ class InRanges(Sharing):
         """Adds the copies of an object to some of its elements, in the order of the ranges."""
         context, first, last = arguments = stretch_arguments()
         at = Builder(BasicBlock(name="entry"))
-        given, (_, _, _, *copies) = self._loaded(at, passed, context)
+        given, (_, _, _, _, _, *copies) = self._loaded(at, passed, context)
         place = given[passed.index(site)]
         memory = copies[list(self._ranges.copies).index(site)]  # arenas come behind all of them
         parameters = [Argument(T.PTR, ("noalias",), n) for n in range(2)]
@@ -229,13 +276,24 @@ class InRanges(Sharing):
         context = local(self._root, self._context(passed), 16)
         slots = local(self._root, T.ArrayType(self._ranges.count * self._slot_size, T.I8), CELL)
         blocks = [ready, alone, looking, together, after]
+        count = self._length(at)
+        length = self._range_length(at, count)
+        ways: list[tuple[Value, BasicBlock]] = []
+        if self._is_open:
+            whole, cut = BasicBlock(name="whole"), BasicBlock(name="cut")
+            blocks = [whole, cut, *blocks]
+            self._leave_nothing(at, slots)
+            at.cond_br(at.icmp("ult", count, const_int(T.I64, self._ranges.enough)), whole, cut)
+            ways.append((Builder(whole).call(body, [*passed, const_int(T.I64, 0), count, slots]), whole))
+            at = Builder(cut)
         sizes = [size * (self._ranges.count - 1) for size in self._ranges.copies.values()]
         marks, *copies = self._memory(at, [self._pages.count * self._ranges.count, *sizes], blocks)
         arenas = [local(self._root, T.ArrayType(self._arena_bytes, T.I8), 16) for _ in self._share.arenas]
         at.br(ready)
         at = Builder(ready)
         kind = self._context(passed)
-        for number, value in enumerate([*passed, slots, marks, const_int(T.I64, 0), *copies, *arenas]):
+        fields = [*passed, slots, marks, const_int(T.I64, 0), length, count, *copies, *arenas]
+        for number, value in enumerate(fields):
             at.store(value, self._field(at, kind, context, number))
         for own in arenas:
             whole = const_int(T.I64, self._arena_bytes)
@@ -252,30 +310,44 @@ class InRanges(Sharing):
         grain = const_int(T.I64, _EACH_IS_LONG if self._ranges.count <= FEW else 1)
         by_one = by_all = const_int(T.I64, 0)
         for phase in range(self._phases):  # a loop with two has no other way out
-            count = const_int(T.I64, -(-(self._ranges.count - phase) // self._phases))
+            number = const_int(T.I64, -(-(self._ranges.count - phase) // self._phases))
             for branch in (single, shared):
                 branch.store(const_int(T.I64, phase), self._field(branch, kind, context, len(passed) + 2))
-            by_one = single.call(stretch, [context, const_int(T.I64, 0), count])
-            by_all = shared.call(run, [self._team, stretch, context, count, grain], RUN)
+            by_one = single.call(stretch, [context, const_int(T.I64, 0), number])
+            by_all = shared.call(run, [self._team, stretch, context, number, grain], RUN)
         for number, (site, size) in enumerate(self._ranges.copies.items()):
             adding = self._adding(passed, site, f"{stretch.name}.sum.{number}")
-            length = size // DataLayout(self._module).store_size(self._types[site])
-            whole = const_int(T.I64, length)
-            single.call(adding, [context, const_int(T.I64, 0), whole])
-            if length * self._ranges.count < WORTH:
-                shared.call(adding, [context, const_int(T.I64, 0), whole])
+            elements = size // DataLayout(self._module).store_size(self._types[site])
+            all_ = const_int(T.I64, elements)
+            single.call(adding, [context, const_int(T.I64, 0), all_])
+            if elements * self._ranges.count < WORTH:
+                shared.call(adding, [context, const_int(T.I64, 0), all_])
             else:
-                shared.call(run, [self._team, adding, context, whole, const_int(T.I64, _ADDED)], RUN)
+                shared.call(run, [self._team, adding, context, all_, const_int(T.I64, _ADDED)], RUN)
         single.br(after)
         shared.br(after)
         at = Builder(after)
         way = at.phi(T.I64, [(by_one, alone), (by_all, together)])
-        self._replace(self._joined(at, slots))
         self._free([marks, *copies], at)
         for arena, own in zip(self._share.arenas, arenas, strict=True):
             join = Declarations(self._module).function(JOIN, _JOIN)
             at.call(join, [arena, own, const_int(T.I64, self._ranges.count)])
+        if ways:
+            behind = BasicBlock(name="behind")
+            blocks.append(behind)
+            ways.append((way, after))
+            for _, source in ways:
+                Builder(source).br(behind)
+            at = Builder(behind)
+            way = at.phi(T.I64, ways)
+        self._replace(self._joined(at, slots))
         self._leave(at, way, blocks)
+
+    def _leave_nothing(self, at: Builder, slots: Value) -> None:
+        """Puts what changes nothing in the place of what each range will leave."""
+        for index in range(self._ranges.count):
+            for number, sum_ in enumerate(self._sums.values()):
+                at.store(self._first(sum_), at.offset(slots, index * self._slot_size + number * CELL), CELL)
 
     def _memory(self, at: Builder, sizes: Iterable[int], blocks: list[BasicBlock]) -> list[Value]:
         """Memory of so many bytes each."""

@@ -1023,6 +1023,46 @@ void k(int n, const double *x, double *y) {
     agree(three_way(kernel, [x]))
 
 
+def test_loops_that_add_up_as_often_as_data_say_are_cut_when_they_begin() -> None:
+    """Some of the last ranges may be empty, and loops that are too short for copies are one range."""
+    source = """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int m = (int)x[0], high = 3, *at = malloc(4 * n);
+  if (m > n - 1) m = n - 1;
+  double e = 0, h[4] = {0, 0, 0, 0};
+  for (int i = 0; i < n; i++) { y[i] = 0; at[i] = (i * 7 + 3) % n; }
+#pragma omp parallel for reduction(+ : e, h[:4]) reduction(max : high)
+  for (int q = 0; q < m; q++) {
+    double v = exp(-x[1 + q]) * sin(3 * x[1 + at[q] % (n - 1)]);
+    e += v * v;
+    h[q & 3] += v;
+    high = at[q] > high ? at[q] : high;
+#pragma omp atomic
+    y[at[q]] += v * x[1];
+  }
+  for (int i = 0; i < n; i++) y[i] += (e + high) * h[i & 3];
+  free(at);
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 900}, flags=("-fopenmp",))
+    serial = native(source, "k", SIGNATURE, {"n": 900})
+    x = _inputs(900)
+    for steps in STEPS.values():
+        said = derived.sharing(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+        assert said and all(text.endswith("on several threads") for text in said), said
+        built = _built(kernel, steps)
+        for m in (0, 1, 17, 401, 899):
+            x[0] = m + 0.5
+            given = [x if b.name == "x" else np.cos(np.arange(900)) for b in built.buffers if b.is_input]
+            alone, teams = call(built, given), [Team(2), Team(4)]
+            together = [call(built, given, team=team.address) for team in teams]
+            assert {b"".join(a.tobytes() for a in t) for t in together} == {b"".join(a.tobytes() for a in alone)}
+            assert all(bool(team.ran) is (m > 400) for team in teams), m
+            if not steps:
+                np.testing.assert_allclose(alone[0], serial.run((), given)[0], rtol=1e-9, atol=1e-11)
+    agree(three_way(kernel, [x]))
+
+
 def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
     x = _inputs(4000)
     found: list[bytes] = []
