@@ -13,15 +13,15 @@ from dataclasses import replace
 
 from jax_enzyme.analysis.independence import Independence, Independent
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Iteration
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.marks import Mark, has_marks, marks_of
-from jax_enzyme.ir.module import Module, callee_name
+from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.transform.named_choices import note_choices
 from jax_enzyme.transform.ranges import CELL, FEW, InRanges, Ranges
@@ -52,6 +52,9 @@ def share_marked_loops(function: ArrayFunction) -> tuple[ArrayFunction, tuple[st
     choice = _Choice(module, facts, sizes)
     for loop in facts.loops.roots:
         choice.visit(loop)
+    for other in module.functions.values():
+        if other is not root and other.blocks:
+            choice.leave(other)
     shared = False
     for share, ranges in choice.chosen:
         kind = Sharing(module, root, team, facts, share)
@@ -77,15 +80,27 @@ class _Choice:
         self.verdicts: list[str] = []
 
     def visit(self, loop: Loop) -> None:
-        marks = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+        marks = self._marks(loop)
         if marks:
             problem = self._choose(loop)
-            which = "the reverse of " if Mark.REVERSED in marks else ""
-            self.verdicts.append(f"{which}{self._place(loop)}: {problem or 'on several threads'}")
+            self._note(loop, marks, problem or "on several threads")
             if problem is None:
                 return
         for child in loop.children:
             self.visit(child)
+
+    def leave(self, function: Function) -> None:
+        """Notes the marked loops of a function that stays one of its own: only the root's are shared."""
+        for loop in Loops.of(function):
+            if marks := self._marks(loop):
+                self._note(loop, marks, "on one thread: it is in a function that is called, as one that calls itself")
+
+    def _marks(self, loop: Loop) -> Marks:
+        return marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+
+    def _note(self, loop: Loop, marks: Marks, verdict: str) -> None:
+        which = "the reverse of " if Mark.REVERSED in marks else ""
+        self.verdicts.append(f"{which}{self._place(loop)}: {verdict}")
 
     def _choose(self, loop: Loop) -> str | None:
         """Why a loop stays on one thread."""

@@ -1323,6 +1323,26 @@ def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
     assert "parallel loops" in str(report)
 
 
+def test_inspect_names_loops_in_functions_that_call_themselves() -> None:
+    source = """static void half(int m, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < m; i++) y[i] += x[i] * y[i];
+  if (m > 1000) {
+    half(m / 2, x, y);
+    half(m - m / 2, x + m / 2, y + m / 2);
+  }
+  y[0] += x[m - 1];
+}
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = x[i];
+  half(n, x, y);
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 8000}, flags=("-fopenmp",))
+    for steps in STEPS.values():
+        said = derived.sharing(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+        assert said and all("kernel.c:3:" in text and "a function that is called" in text for text in said), said
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_copies_of_what_a_loop_adds_to_start_at_zero(threads: int) -> None:
     """The function initialises y, which its loop does not do with the copies of y that it is given."""
