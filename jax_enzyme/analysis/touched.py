@@ -57,9 +57,10 @@ class Touched:
     is_exact: bool = True
 
 
-def touched(module: Module, function: Function) -> dict[Root, Touched]:
-    """What a function does to the memory of its parameters, as far as it does so itself."""
-    return _Touching(module, function).run()
+def touched(module: Module, function: Function, roots: Mapping[int, Root]) -> dict[Root, Touched]:
+    """What a function does to the memory of its parameters, as far as it does so itself. `roots`: which its arguments
+    are, by number; others are not looked at."""
+    return _Touching(module, function, roots).run()
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class _Place:
 
 
 class _Touching:
-    def __init__(self, module: Module, function: Function) -> None:
-        self.function = function
+    def __init__(self, module: Module, function: Function, roots: Mapping[int, Root]) -> None:
+        self.function, self.roots = function, roots
         self.facts = Recurrences.of(function, module)
         self.loops = self.facts.loops
         self.layout = DataLayout(module)
@@ -143,7 +144,7 @@ class _Touching:
 
     def _root(self, pointer: Value) -> Root | None:
         if isinstance(pointer, Argument):
-            return Root(pointer.index)
+            return self.roots.get(pointer.index)
         if not isinstance(pointer, I.Load):
             return None
         split = self._split(self.facts.form(pointer.operands[0]).polynomial)
@@ -175,7 +176,7 @@ class _Touching:
         """Which integer of the function a value is."""
         match value:
             case Argument():
-                return Root(value.index)
+                return self.roots.get(value.index)
             case I.Load():
                 return self._root(value)
             case I.Cast() | I.Freeze():

@@ -14,6 +14,7 @@ import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.touched import ROWS, Root, Size, Touched, touched
 from jax_enzyme.codegen.canonical import flat
 from jax_enzyme.errors import SignatureError
@@ -25,9 +26,13 @@ from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.transform.described import described
 from jax_enzyme.transform.layouts import (
+    IN_REGISTERS,
     Member,
+    alternatives,
+    composite_type,
     declared_counts,
     elements_of,
+    is_object,
     members_of,
     pointed_at,
     record_type,
@@ -35,7 +40,7 @@ from jax_enzyme.transform.layouts import (
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.retyping import literal_structures
-from jax_enzyme.transform.source_types import plain_type, source_type
+from jax_enzyme.transform.source_types import UNION, plain_type, source_type
 
 UNKNOWN = "?"
 
@@ -63,20 +68,42 @@ def suggested(program: Program, given: Given | None = None) -> str:
             program.source_name,
             "write the signature, or compile with debug information (-g)",
         )
-    return _Suggestion(module, known, _found(module, program.symbol, len(known.nodes)), given).text()
+    return _Suggestion(module, known, _found(module, program.symbol, known), given).text()
 
 
-def _found(module: Module, symbol: str, parameters: int) -> dict[Root, Touched]:
+def _found(module: Module, symbol: str, known: Prototype) -> dict[Root, Touched]:
     """What the function touches; nothing where its parameters are not those of the source."""
     optimised = flat(module, symbol)
     function = optimised.functions.get(symbol)
-    if function is None or len(function.arguments) < parameters:
-        return {}
-    hidden = int(any(word.startswith("sret") for a in function.arguments[:1] for word in a.attributes))
-    if any(argument.type != T.I64 for argument in function.arguments[hidden + parameters :]):
-        return {}  # not the lengths of texts, but more words than parameters
-    found = touched(optimised, function)
-    return {replace(root, index=root.index - hidden): what for root, what in found.items() if root.index >= hidden}
+    roots = None if function is None else _roots(module, function, known)
+    return {} if function is None or roots is None else touched(optimised, function, roots)
+
+
+def _roots(module: Module, function: Function, known: Prototype) -> dict[int, Root] | None:
+    """The parameters of the source by the numbers of the compiled function's, with places in them where one is passed
+    in several words; nothing for where a structure goes that is returned. None where some are not of the source."""
+    sizes = DataLayout(module)
+    returned = sum(any(word.startswith("sret") for word in a.attributes) for a in function.arguments[:1])
+    arguments = function.arguments[returned:]
+    roots: dict[int, Root] = {}
+    for index, node in enumerate(known.nodes):
+        size, place = 1 if known.is_fortran else _bytes_by_value(module, node), 0
+        is_record = not known.is_fortran and composite_type(module, node) is not None
+        while place < size:
+            if not arguments:
+                return None
+            argument, *arguments = arguments
+            is_elsewhere = is_object(module, node) or any(word.startswith("byval") for word in argument.attributes)
+            is_copy = isinstance(argument.type, T.PointerType) and (size > IN_REGISTERS or is_elsewhere)
+            roots[argument.index] = Root(index, (place,) if is_record and not is_copy else ())
+            place = size if is_copy else -(-(place + sizes.store_size(argument.type)) // 8) * 8
+    return None if any(argument.type != T.I64 for argument in arguments) else roots  # the lengths of texts
+
+
+def _bytes_by_value(module: Module, node: MDValue) -> int:
+    """The bytes of what a parameter in C is: those of a pointer, where it is none or nothing is known."""
+    plain = plain_type(module, node)
+    return max(1, (0 if plain is None else plain.number("size") or 0) // 8)
 
 
 @dataclass
@@ -140,7 +167,7 @@ class _Suggestion:
         """What the integers of the function are called."""
         record = self._record_behind(node)
         if record is not None:
-            for member in members_of(self.module, record):
+            for member in self._members_of(record):
                 self.names[Root(index, (member.offset,))] = f"{name}.{_allowed(member.name)}"
         elif self._is_value(node):
             self.names[Root(index)] = name
@@ -151,7 +178,14 @@ class _Suggestion:
         try:
             return record_type(self.module, pointed_at(self.module, node))
         except KeyError:
-            return record_type(self.module, elements_of(self.module, node))
+            return composite_type(self.module, elements_of(self.module, node))
+
+    def _members_of(self, node: MDNode) -> list[Member]:
+        """Those of a structure; of a union, what is as long as any, and comes first."""
+        if node.get("tag") != UNION:
+            return members_of(self.module, node)
+        found = alternatives(self.module, node)
+        return max(found, key=lambda members: max(m.offset + m.size for m in members), default=[])
 
     def _is_value(self, node: MDValue) -> bool:
         plain = plain_type(self.module, node)
@@ -168,7 +202,7 @@ class _Suggestion:
     def _parameter(self, index: int, node: MDValue, name: str) -> str:
         root = Root(index)
         if self._is_value(node):
-            record = record_type(self.module, node)
+            record = composite_type(self.module, node)
             kind = self._structure(record, name, root) if record is not None else self._dtype(node)
             return f"{name}: {kind}"
         try:
@@ -220,7 +254,7 @@ class _Suggestion:
         self.enclosing.append(record)
         listed = [
             self._member(replace(member, name=own), Root(root.index, (*root.path, member.offset)), f"{name}.{own}")
-            for member in members_of(self.module, record)
+            for member in self._members_of(record)
             for own in [_allowed(member.name)]
         ]
         self.enclosing.pop()
@@ -355,7 +389,7 @@ class _Suggestion:
 
     def _result(self) -> str:
         known = self.known.result
-        record = None if self.known.result_node is None else record_type(self.module, self.known.result_node)
+        record = None if self.known.result_node is None else composite_type(self.module, self.known.result_node)
         if record is not None:
             return f" -> {self._structure(record, 'return', Root(len(self.known.nodes)))}"
         if known is None or known.is_pointer:

@@ -53,8 +53,10 @@ from jax_enzyme.transform.described import Kind, described
 from jax_enzyme.transform.descriptors import Exchanged, assumed_shape
 from jax_enzyme.transform.failure_sites import FAILS, TERMINATED, add_message
 from jax_enzyme.transform.layouts import (
+    IN_REGISTERS,
     Differs,
     Layout,
+    composite_type,
     elements_of,
     fits_behind,
     is_object,
@@ -63,21 +65,16 @@ from jax_enzyme.transform.layouts import (
     natural,
     places,
     pointed_at,
-    record_type,
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.records import PARTS, SCALARS, Composer, dtype_of, is_pair
 from jax_enzyme.transform.returned import Returned
-from jax_enzyme.transform.source_types import SourceType, source_type
+from jax_enzyme.transform.source_types import UNION, SourceType, source_type
 
 PRIMAL = "je.primal"
 
 STATUS_RETURNED = 1
 """The upper 32 bits of a status: the kernel returned the number in the lower 32 (see csrc/abi.h)."""
-
-_IN_REGISTERS = 16
-"""Structures of more bytes are not passed in general registers; in floating-point registers of ARM there may be more
-of them."""
 
 
 def bind(module: Module, symbol: str, signature: Signature, binding: Binding) -> ArrayFunction:
@@ -251,7 +248,7 @@ class _Binder:
             behind = behind if record.count is None else elements_of(self.module, behind)
         if (not record.is_pointer and behind is not node) or behind is None:
             raise self._other_kind(index, record)
-        if record_type(self.module, behind) is None and not is_unknown(self.module, behind):
+        if composite_type(self.module, behind) is None and not is_unknown(self.module, behind):
             raise self._other_kind(index, record)
         known = self._source_type(index)
         if self.prototype.is_fortran and known is not None and known.special is not None and known.is_record:
@@ -315,11 +312,11 @@ class _Binder:
         if is_object(self.module, self._node(index)) or any(word.startswith("byval") for word in rest[0].attributes):
             return [address]
         sizes = DataLayout(self.module)
-        starts = sorted(places(record, layout))
+        starts = range(0, layout.size, 8) if self._is_union(index) else sorted(places(record, layout))
         operands: list[Value] = []
         offset = 0
         for argument in rest:
-            if layout.size > _IN_REGISTERS and isinstance(argument.type, T.PointerType):
+            if layout.size > IN_REGISTERS and isinstance(argument.type, T.PointerType):
                 return [address]
             operands.append(self.at.load(argument.type, self.at.offset(address, offset), 1))
             end = offset + sizes.store_size(argument.type)
@@ -328,6 +325,10 @@ class _Binder:
                 return operands
             offset = following
         raise self._wrong_count()
+
+    def _is_union(self, index: int) -> bool:
+        node = composite_type(self.module, self._node(index))
+        return node is not None and node.get("tag") == UNION
 
     def _function(self, name: str, symbol: str) -> Value:
         found: object = self.module.symbol(symbol)
@@ -427,7 +428,7 @@ class _Binder:
         if record is None:
             return None
         node = self.prototype.result_node
-        if node is not None and record_type(self.module, node) is None:
+        if node is not None and composite_type(self.module, node) is None:
             raise self._wrong_result(self.kernel.function_type.result)
         layout = self._of_source(record, node)
         kind = self.kernel.function_type.result
@@ -595,4 +596,4 @@ def _words(formal: Formal) -> int:
     """How many parameters a function may have for one formal."""
     if isinstance(formal, Plain):
         return 2 if formal.param.by_value and formal.param.dtype in PARTS else 1
-    return _IN_REGISTERS if isinstance(formal, Record) and not formal.is_pointer else 1
+    return IN_REGISTERS if isinstance(formal, Record) and not formal.is_pointer else 1

@@ -7,6 +7,7 @@ Where the source describes the structure, its members are held against those of 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -20,10 +21,22 @@ from jax_enzyme.signature.formals import Formal, Null, Plain, Record
 from jax_enzyme.signature.params import INTEGERS, Param
 from jax_enzyme.transform.declared import mismatch
 from jax_enzyme.transform.described import Described, described
-from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, array_extents, plain_type, source_type
+from jax_enzyme.transform.source_types import (
+    POINTERS,
+    RECORDS,
+    UNION,
+    SourceType,
+    array_extents,
+    plain_type,
+    source_type,
+)
 
 POINTER_BYTES = 8
 _COMPLEX = ("c64", "c128")
+
+IN_REGISTERS = 16
+"""Structures of more bytes are not passed in general registers; in floating-point registers of ARM there may be more
+of them."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +125,20 @@ class Member:
 
 
 def layout_of(module: Module, record: Record, value: MDValue | str | None) -> Layout:
-    """The layout of a structure of this type in the source. Differs where that is another structure."""
-    node = record_type(module, value)
+    """The layout of a structure of this type in the source, or of a union, which is the first of its `alternatives`
+    that fits. Differs where that is another structure."""
+    node = composite_type(module, value)
     if node is None:
         return natural(record)
-    members = members_of(module, node)
+    if node.get("tag") != UNION:
+        return _laid_out(module, record, node, members_of(module, node))
+    for members in alternatives(module, node):
+        with contextlib.suppress(Differs):
+            return _laid_out(module, record, node, members)
+    raise Differs("none of the members of the union is that", _shown(module, node, list(_members(module, node, 0))))
+
+
+def _laid_out(module: Module, record: Record, node: MDNode, members: Sequence[Member]) -> Layout:
     if not members:
         return natural(record)
     source = _shown(module, node, members)
@@ -151,7 +173,7 @@ def _alignment(module: Module, value: MDValue | str | None) -> int:
         return 1
     is_vector = "DIFlagVector" in str(node.get("flags"))
     own = max(node.number("align") or 0, (node.number("size") or 0) if is_vector else 0, 8) // 8
-    listed = resolve(module, node.get("elements")) if node.get("tag") in RECORDS else None
+    listed = resolve(module, node.get("elements")) if node.get("tag") in (*RECORDS, UNION) else None
     parts = [node.get("baseType")] if listed is None else listed.operands
     return max([own, *(_alignment(module, part) for part in parts)])
 
@@ -164,6 +186,12 @@ def record_type(module: Module, value: MDValue | str | None) -> MDNode | None:
     """The structure that a type is, without other names for it, or None."""
     node = plain_type(module, value)
     return node if node is not None and node.get("tag") in RECORDS else None
+
+
+def composite_type(module: Module, value: MDValue | str | None) -> MDNode | None:
+    """The structure or union that a type is, without other names for it, or None."""
+    node = plain_type(module, value)
+    return node if node is not None and node.get("tag") in (*RECORDS, UNION) else None
 
 
 def is_object(module: Module, value: MDValue | str | None) -> bool:
@@ -213,6 +241,16 @@ def members_of(module: Module, node: MDNode) -> list[Member]:
     return members
 
 
+def alternatives(module: Module, node: MDNode) -> Iterator[list[Member]]:
+    """What the members of a structure in the place of a union may be: those of a structure that is a member, or a
+    member by itself."""
+    for member in _members(module, node, 0):
+        inner = record_type(module, member.type)
+        if inner is not None:
+            yield members_of(module, inner)
+        yield [member]
+
+
 def structure_bytes(module: Module, node: MDNode) -> int:
     """The bytes from one structure to the next in an array. Flang leaves out what follows the last member, and says how
     each is aligned; clang says that where the source does."""
@@ -236,9 +274,10 @@ def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
         if member is None or member.kind != "DIDerivedType" or "DIFlagStaticMember" in str(member.get("flags")):
             continue
         offset = base + (member.number("offset") or 0) // 8
-        inherited = record_type(module, member.get("baseType"))
-        if member.get("tag") == "DW_TAG_inheritance" and inherited is not None:
-            yield from _members(module, inherited, offset)
+        inner = record_type(module, member.get("baseType"))
+        is_unnamed = node.get("tag") != UNION and not member.string("name")
+        if inner is not None and (member.get("tag") == "DW_TAG_inheritance" or is_unnamed):
+            yield from _members(module, inner, offset)
         elif member.get("tag") == "DW_TAG_member":
             type_ = member.get("baseType")
             known = source_type(module, type_)
@@ -248,12 +287,20 @@ def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
                 known = SourceType(f"{known.text} (a bit field)")
             elif known.special is not None:
                 known = replace(known, text=f"{known.text} ({known.special})")
-            yield Member(member.string("name") or "?", offset, -(-bits // 8), type_, known, room)
+            name = member.string("name") or _name_inside(module, type_)
+            yield Member(name, offset, -(-bits // 8), type_, known, room)
+
+
+def _name_inside(module: Module, value: MDValue | str | None) -> str:
+    """What a member without a name is called: a union, by its first member."""
+    node = composite_type(module, value)
+    return "?" if node is None else next((member.name for member in _members(module, node, 0)), "?")
 
 
 def _shown(module: Module, node: MDNode, members: Sequence[Member]) -> str:
     listed = ", ".join(f"{m.known.text} {m.name} at {m.offset}" for m in members)
-    return f"struct {node.string('name') or ''} {{{listed}}}, {structure_bytes(module, node)} bytes"
+    kind = "union" if node.get("tag") == UNION else "struct"
+    return f"{kind} {node.string('name') or ''} {{{listed}}}, {structure_bytes(module, node)} bytes"
 
 
 def _descriptor(module: Module, formal: Formal, found: Member) -> Described | None:
@@ -290,7 +337,7 @@ def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | No
         raise _Wrong
     if isinstance(formal, Record):
         behind = pointed_at(module, found.type)
-        if record_type(module, behind) is None and not is_unknown(module, behind):
+        if composite_type(module, behind) is None and not is_unknown(module, behind):
             raise _Wrong
         return layout_of(module, formal, behind)
     if isinstance(formal, Plain) and not fits_behind(module, formal, found.type):
@@ -300,7 +347,7 @@ def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | No
 
 def _nested(module: Module, formal: Record, found: Member) -> Layout:
     value = found.type if formal.count is None else elements_of(module, found.type)
-    if record_type(module, value) is None:
+    if composite_type(module, value) is None:
         raise _Wrong
     layout = layout_of(module, formal, value)
     if layout.size * extent(formal.count) != found.size:

@@ -33,6 +33,7 @@ _TRANSPARENT = (*_WORDS, "DW_TAG_restrict_type", "DW_TAG_typedef")
 """Types that are those which they name."""
 POINTERS = tuple(tag for tag in _SUFFIXES if tag != "DW_TAG_restrict_type")
 RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type")
+UNION = "DW_TAG_union_type"
 _MEMBERS = ("DW_TAG_member", "DW_TAG_inheritance")
 _HALVES = ("f16", "bf16")
 """Numbers of half precision lie in the words that C has for them."""
@@ -71,9 +72,10 @@ class Piece:
 @dataclass(frozen=True)
 class SourceType:
     """`text` is the type as C would write it; `pieces` is what lies behind its pointer (its outermost one), or what the
-    value is made of, each kind of piece once. `is_record`: as a structure; `is_const`: and the source may not write
-    there. `special` says what no plain array can be passed for: a descriptor behind the pointer, or an object of a
-    library. `extents` are those of an array's dimensions, fastest first: None for those that are no numbers."""
+    value is made of, each kind of piece once. `is_record`: as a structure, or a union by value; `is_const`: and the
+    source may not write there. `special` says what no plain array can be passed for: a descriptor behind the pointer,
+    or an object of a library. `extents` are those of an array's dimensions, fastest first: None for those that are no
+    numbers."""
 
     text: str
     pieces: tuple[Piece, ...] = ()
@@ -98,7 +100,7 @@ def source_type(module: Module, value: MDValue | str | None) -> SourceType:
         _text(module, value, _DEPTH),
         tuple(unlike.values()),
         is_pointer or tag == "DW_TAG_array_type",
-        tag in RECORDS and not _is_complex(module, node),
+        (tag in RECORDS and not _is_complex(module, node)) or (tag == UNION and not is_pointer),
         is_pointer and (_is_constant(module, inner) or _is_shared(outer)),
         _special(module, node),
         _extents(module, outer),
@@ -205,7 +207,7 @@ def _composite(module: Module, node: MDNode, text: str, depth: int) -> Iterator[
             yield replace(piece, text=text, dtypes=signs)
     elif _is_complex(module, node):
         yield Piece("number", text, _COMPLEX[node.string("name") or ""])
-    elif tag == "DW_TAG_union_type":
+    elif tag == UNION:
         yield _either(list(_members(module, node, depth)), text)
     else:
         yield from (list(_members(module, node, depth)) if tag in RECORDS else ()) or (Piece("unknown", text),)
