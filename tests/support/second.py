@@ -36,7 +36,7 @@ class Second:
         """w^T D^2 f(x)[u, v]."""
         first: Step = self._kernel.vjp if order.endswith("rev") else self._kernel.jvp
         layout = self._layout((first,))
-        moving = tuple(b.role == "primal" and self._is_point(b) for b in layout)
+        moving = tuple(map(self._moves, layout))
         found = tuple(b.is_result and b.is_floating and b.role in ("tangent", "shadow") for b in layout)
         weights = self._u if order.endswith("rev") else self._w
         if order.startswith("fwd"):
@@ -45,11 +45,27 @@ class Second:
         results = self._run((first, Vjp(moving, found)), layout, lambda i: weights[layout[i].of])
         return self._sum(results, layout, "shadow", self._v, moving)
 
+    def pulled(self, t: float) -> np.ndarray:
+        """J(x + t v)^T w, the cotangents of all inputs one after the other."""
+        first = (self._kernel.vjp,)
+        built = self._kernel.build(*first)
+        given = [self._first(b) + (t * self._v[b.of] if self._moves(b) else 0) for b in built.buffers if b.is_input]
+        results = zip((b for b in built.buffers if b.is_result), call(built, given), strict=True)
+        return np.concatenate([np.ravel(value) for b, value in results if b.role == "shadow"])
+
+    def pulled_tangent(self) -> np.ndarray:
+        """The derivative of `pulled` at zero, by forward mode over reverse mode."""
+        layout = self._layout((self._kernel.vjp,))
+        moving = tuple(map(self._moves, layout))
+        results = self._run((self._kernel.vjp, Jvp(moving)), layout, lambda i: self._v[layout[i].of])
+        found = [value for b, value in results if b.role == "tangent" and layout[b.of].role == "shadow"]
+        return np.concatenate([np.ravel(value) for value in found])
+
     def third(self, mode: str) -> float:
         """w^T D^3 f(x)[u, v, v]: forward mode twice over the first derivative, in a `mode`."""
         first: Step = self._kernel.vjp if mode == "rev" else self._kernel.jvp
         inner = self._layout((first,))
-        moving = Jvp(tuple(b.role == "primal" and self._is_point(b) for b in inner))
+        moving = Jvp(tuple(map(self._moves, inner)))
         outer = self._layout((first, moving))
         again = Jvp(tuple(b.role == "primal" and moving.tangents[b.of] for b in outer))
         built = self._kernel.build(first, moving, again)
@@ -70,6 +86,9 @@ class Second:
             if buffer.role == below.role == "tangent" and base.role == role and base.is_result and base.is_floating:
                 total += float(np.sum(value * weights[base.of]))
         return total
+
+    def _moves(self, buffer: Buffer) -> bool:
+        return buffer.role == "primal" and self._is_point(buffer)
 
     def _is_point(self, buffer: Buffer) -> bool:
         base = self._kernel.buffers[buffer.of]
