@@ -8,7 +8,8 @@ import numpy as np
 
 import jax_enzyme as je
 from tests.cuda.test_headers import kernel, values
-from tests.support.engine import agree, three_way
+from tests.support.engine import agree
+from tests.support.engine import together as three_way
 
 REDUCED = """
 struct Moments { double sum, squares; float count; };

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.cuda.test_synchronisation import native
-from tests.support.engine import Native, agree, three_way
+from tests.support.engine import Native, agree
+from tests.support.engine import together as three_way
 from tests.support.native import KernelStatus
 
 

@@ -13,7 +13,8 @@ from scipy.interpolate import RegularGridInterpolator
 import jax_enzyme as je
 from tests.cuda.test_headers import kernel
 from tests.cuda.test_host_functions import PROGRAMS, check, host, uniform
-from tests.support.engine import agree, three_way
+from tests.support.engine import agree
+from tests.support.engine import together as three_way
 
 
 def relaxed(u: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:

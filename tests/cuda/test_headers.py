@@ -11,7 +11,8 @@ import pytest
 import jax_enzyme
 from jax_enzyme.errors import CompileError
 from tests.cuda.test_synchronisation import native
-from tests.support.engine import Native, agree, three_way
+from tests.support.engine import Native, agree
+from tests.support.engine import together as three_way
 
 HEADERS = Path(jax_enzyme.__file__).parent / "frontends" / "cuda_include"
 ONE = "n: i32, x: f64[n], out y: f64[n]"

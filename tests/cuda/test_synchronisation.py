@@ -18,7 +18,8 @@ from jax_enzyme.signature import Binding, parse, parse_launch
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import lower
 from tests.cuda import device
-from tests.support.engine import Native, agree, three_way
+from tests.support.engine import Native, agree
+from tests.support.engine import together as three_way
 
 
 def native(
@@ -96,25 +97,26 @@ def test_votes_of_warps_and_block_together(n: int) -> None:
         assert y[t] == expected
 
 
-@pytest.mark.parametrize(
-    ("call", "source_lane"),
-    [
-        ("__shfl_sync(~0u, x[t], 5)", lambda t: 5),
-        ("__shfl_sync(~0u, x[t], t + 3, 8)", lambda t: t // 8 * 8 + (t + 3) % 8),
-        ("__shfl_up_sync(~0u, x[t], 3)", lambda t: t - 3 if t >= 3 else t),
-        ("__shfl_up_sync(~0u, x[t], 3, 16)", lambda t: t - 3 if t % 16 >= 3 else t),
-        ("__shfl_down_sync(~0u, x[t], 5)", lambda t: t + 5 if t + 5 < 32 else t),
-        ("__shfl_down_sync(~0u, x[t], 5, 8)", lambda t: t + 5 if t % 8 + 5 < 8 else t),
-        ("__shfl_xor_sync(~0u, x[t], 9)", lambda t: t ^ 9),
-    ],
-)
+SHUFFLES = {
+    "__shfl_sync(~0u, x[t], 5)": lambda t: 5,
+    "__shfl_sync(~0u, x[t], t + 3, 8)": lambda t: t // 8 * 8 + (t + 3) % 8,
+    "__shfl_up_sync(~0u, x[t], 3)": lambda t: t - 3 if t >= 3 else t,
+    "__shfl_up_sync(~0u, x[t], 3, 16)": lambda t: t - 3 if t % 16 >= 3 else t,
+    "__shfl_down_sync(~0u, x[t], 5)": lambda t: t + 5 if t + 5 < 32 else t,
+    "__shfl_down_sync(~0u, x[t], 5, 8)": lambda t: t + 5 if t % 8 + 5 < 8 else t,
+    "__shfl_xor_sync(~0u, x[t], 9)": lambda t: t ^ 9,
+}
+
+
 @pytest.mark.parametrize("kind", ["double", "float", "int", "unsigned long long"])
-def test_shuffles(call: str, source_lane: object, kind: str) -> None:
+def test_shuffles(kind: str) -> None:
     dtype = {"double": "f64", "float": "f32", "int": "i32", "unsigned long long": "u64"}[kind]
-    source = f"(int n, const {kind} *x, {kind} *y) {{ int t = threadIdx.x; y[t] = {call}; }}"
+    stores = " ".join(f"y[{n} + t] = {call};" for n, call in zip(range(0, 32 * 7, 32), SHUFFLES, strict=True))
+    source = f"(const {kind} *x, {kind} *y) {{ int t = threadIdx.x; {stores} }}"
     x = (np.arange(32) * 3 + 1).astype({"f64": "f8", "f32": "f4", "i32": "i4", "u64": "u8"}[dtype])
-    (y,) = run(source, f"n: i32, x: {dtype}[n], out y: {dtype}[n]", {"n": 32}, 1, 32, x)
-    np.testing.assert_array_equal(y, x[[source_lane(t) for t in range(32)]])  # type: ignore[operator]
+    (y,) = run(source, f"x: {dtype}[32], out y: {dtype}[7,32]", {}, 1, 32, x)
+    for (call, source_lane), found in zip(SHUFFLES.items(), y, strict=True):
+        np.testing.assert_array_equal(found, x[[source_lane(t) for t in range(32)]], err_msg=call)
 
 
 def test_a_loop_whose_end_the_block_votes_on() -> None:

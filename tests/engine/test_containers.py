@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.engine import agree, native, three_way
+from tests.support.engine import agree, by_turns, native, three_way
 
 pytestmark = pytest.mark.slow
 
@@ -59,10 +59,11 @@ extern "C" void k(int n, const double *x, double *y) {
 }"""
 
 
-@pytest.mark.parametrize(
-    "source", [NAMED, SHARED, MISSING], ids=["numbers by name", "shared and weak pointers", "missing"]
-)
-def test_three_way(source: str) -> None:
+SOURCES = {"numbers by name": NAMED, "shared and weak pointers": SHARED, "missing": MISSING}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_three_way(name: str) -> None:
     x = np.array([0.83, 1.41, 0.62, 1.07, 0.39])
-    kernel = native(source, "k", "n: i32, x: f64[n], out y: f64[n]", {"n": x.size}, lang="c++")
-    agree(three_way(kernel, [x], step=1e-6), 1e-8, 1e-6)
+    kernel = native(SOURCES[name], "k", "n: i32, x: f64[n], out y: f64[n]", {"n": x.size}, lang="c++")
+    agree(three_way(kernel, [x], step=1e-6, sweeps=by_turns(list(SOURCES).index(name))), 1e-8, 1e-6)

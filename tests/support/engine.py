@@ -7,6 +7,8 @@ from reverse mode (in one function, and split with a tape where that exists) and
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -56,7 +58,7 @@ def random_like(rng: np.random.Generator, buffer: Buffer, scale: float = 1.0) ->
 
 @dataclass(frozen=True)
 class Numbers:
-    """<w, J v> four ways; `split` is None where no split derivative exists."""
+    """<w, J v> four ways; `split` is None where no split derivative exists, or nobody asked for it."""
 
     differences: float
     forward: float
@@ -65,8 +67,17 @@ class Numbers:
     scale: float
 
 
-def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -> Numbers:
-    """Computes <w, J v> all ways at `inputs` (one per input buffer) for random v and w."""
+Sweeps = Literal["apart", "together", "both"]
+
+
+def by_turns(number: int) -> Sweeps:
+    """Of many kernels that show something else, each is reversed in one of the two ways."""
+    return "apart" if number % 2 else "together"
+
+
+def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6, sweeps: Sweeps = "both") -> Numbers:
+    """Computes <w, J v> all ways at `inputs` (one per input buffer) for random v and w. `sweeps`: reverse mode in one
+    function, split where that is possible, or both; `reverse` is of the way that was asked for."""
     rng = np.random.default_rng(seed)
     buffers = kernel.buffers
     given = [b for b in buffers if b.is_input]
@@ -103,9 +114,13 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
     forward = pair(cotangents, both[len(primal) :])
     vjp = Vjp(wanted, seeded)
     result_of = {b.name: r for b, r in zip(outputs, primal, strict=True)}
-    reverse = pair(tangents, pulled(kernel, (vjp,), inputs, cotangents, {}))
-    split = None
-    if derived.split(kernel.program, kernel.signature, kernel.binding, vjp, kernel.options):
+    splits = sweeps != "together" and derived.split(
+        kernel.program, kernel.signature, kernel.binding, vjp, kernel.options
+    )
+    reverse = split = None
+    if sweeps != "apart" or not splits:
+        reverse = pair(tangents, pulled(kernel, (vjp,), inputs, cotangents, {}))
+    if splits:
         augmented = Augmented(wanted, seeded)
         layout = derived.layout(kernel.program, kernel.signature, kernel.binding, (augmented,), kernel.options)
         results = kernel.run((augmented,), inputs)
@@ -118,7 +133,13 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
             assert _same(array, finals["primal", index]), "primal of augmented differs"
         split = pair(tangents, pulled(kernel, (Pullback(wanted, seeded),), inputs, cotangents, finals))
     scale = sum(float(np.sum(np.abs(w))) for w in cotangents) + 1e-300
-    return Numbers(differences, forward, reverse, split, scale)
+    found = split if reverse is None else reverse
+    assert found is not None
+    return Numbers(differences, forward, found, split, scale)
+
+
+together = partial(three_way, sweeps="together")
+"""For what is the same to both ways: how threads, lanes and their memory are run."""
 
 
 def pulled(kernel: Native, steps: tuple, inputs: list, cotangents: list, finals: dict) -> list[np.ndarray]:
