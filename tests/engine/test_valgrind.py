@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("level", ["", "-O3 -mcpu=x86_64_v3"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "level"), [*zip(NAMES, cycle(("", "-O3 -mcpu=x86_64_v3")), strict=False)])
 def test_clean(name: str, level: str, tmp_path: Path) -> None:
     need("valgrind")
     row = case(name)

@@ -88,7 +88,7 @@ EXCHANGED = {
 }
 RECORDS = {
     name: (VECTOR, {"n": 6}, [positive(6)])
-    for name in ("search_tree", "held_shapes", "sorted_with_indices", "shared_variables", "pivoted")
+    for name in ("held_shapes", "sorted_with_indices", "shared_variables", "pivoted")
 }
 STATEMENTS = {name: (VECTOR, {"n": 3}, [positive(3)]) for name in ("text_decides", "text_is_read", "scratch_file")}
 LEGACY = {name: (VECTOR, {"n": 6}, [positive(6)]) for name in ("relaxd", "jumps", "twonam")}

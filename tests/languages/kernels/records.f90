@@ -1,48 +1,4 @@
 ! Records that hold pointers beside numbers.
-module tree
-  implicit none
-  type node
-    real(8) :: key, val
-    type(node), pointer :: l => null(), r => null()
-  end type
-contains
-  recursive subroutine insert(t, k, v)
-    type(node), pointer, intent(inout) :: t
-    real(8), intent(in) :: k, v
-    if (.not. associated(t)) then
-      allocate(t); t%key = k; t%val = v
-    else if (k < t%key) then
-      call insert(t%l, k, v)
-    else
-      call insert(t%r, k, v)
-    end if
-  end subroutine
-  recursive real(8) function fold(t, d) result(s)
-    type(node), pointer, intent(in) :: t
-    integer, intent(in) :: d
-    s = 0
-    if (associated(t)) s = t%val*d + t%key*fold(t%l, d+1) + fold(t%r, d+1)**2
-  end function
-  recursive subroutine destroy(t)
-    type(node), pointer, intent(inout) :: t
-    if (.not. associated(t)) return
-    call destroy(t%l); call destroy(t%r)
-    deallocate(t)
-  end subroutine
-end module
-subroutine search_tree(n, x, y)
-  use tree
-  integer :: n, i
-  real(8) :: x(n), y(n)
-  type(node), pointer :: root
-  root => null()
-  do i = 1, n
-    call insert(root, x(i), x(i)**2)
-  end do
-  y = fold(root, 1)*x
-  call destroy(root)
-end subroutine
-
 module shapes
   implicit none
   type, abstract :: shape

@@ -71,10 +71,9 @@ def test_bands(uplo: str, trans: str) -> None:
     agree(three_way(subject, [a, x, y]))
 
 
-@pytest.mark.parametrize("order", [101, 102])
-@sides
+@pytest.mark.parametrize(("uplo", "order"), [("U", 101), ("U", 102)])
 def test_bands_and_packed_triangles_in_c(uplo: str, order: int) -> None:
-    """By rows, one triangle is the other."""
+    """By rows, one triangle is the other: both are asked for."""
     a, b, x, y = _random((N, 4), (N * (N + 1) // 2,), (N,), (N,))
     a[:, [0, 2]] += 3
     b += 2
