@@ -18,7 +18,7 @@ jax.config.update("jax_num_cpu_devices", 8)  # here, as libraries under test mak
 # Each run takes the same short sequence of programs, and shows a failing one as it is; `make fuzz` asks for the long
 # profile by --hypothesis-profile: other programs every time, and the failing one made small.
 settings.register_profile(
-    "short", max_examples=20, deadline=None, derandomize=True, database=None, phases=(Phase.explicit, Phase.generate)
+    "short", max_examples=10, deadline=None, derandomize=True, database=None, phases=(Phase.explicit, Phase.generate)
 )
 settings.register_profile("long", max_examples=2000, deadline=None)
 settings.load_profile("short")

@@ -17,13 +17,13 @@ from tests.support.wild_programs import WildProgram, wild_programs
 pytestmark = pytest.mark.slow
 
 
-@few(8)
+@few(5)
 @given(wild_programs(), st.integers(0, 2**16))
 def test_c(program: WildProgram, seed: int) -> None:
     event(check(program, seed))
 
 
-@few(8)
+@few(5)
 @given(ir_programs(), st.integers(0, 2**16))
 def test_ir(program: IrProgram, seed: int) -> None:
     event(check(program, seed))
