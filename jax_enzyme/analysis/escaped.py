@@ -10,7 +10,9 @@ constants and functions, where nothing is stored, may be in several.
 
 Where places have grown beyond all measure, because one array of a program's holds whatever it has (a hash table with
 records of all types), the objects with pointers that one value leads to are such a class as well, a *crowd*: nothing
-outside of the module is in it. So the work stays bounded by the size of the program.
+outside of the module is in it. So are the constants that a value may lead to anywhere in (the tables that describe a
+program's classes, which lead to each other, behind code that walks through whichever it is given); one that it leads to
+at known places stays by itself, as a table of virtual functions. So the work stays bounded by the size of the program.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects
-from jax_enzyme.analysis.offsets import ANYWHERE, merge
+from jax_enzyme.analysis.offsets import ANYWHERE, Offsets, merge
 from jax_enzyme.analysis.points_to_sets import Place
 from jax_enzyme.ir.module import Function
 
@@ -28,6 +30,12 @@ _MANY_PLACES = 8
 """So many objects that a value may lead to are there for each instruction before a program has crowds."""
 _FEW_INSTRUCTIONS = 2_500
 """A program is taken to have as many at least."""
+_POINTER = 8
+
+
+def _is_anywhere(offsets: Offsets) -> bool:
+    """Whether any pointer in an object may be at one of these."""
+    return any(c.last is None and 0 < c.modulus <= _POINTER for c in offsets)
 
 
 class Escaped:
@@ -66,15 +74,18 @@ class Escaped:
         self._room -= more
         if self._room >= 0 or len(place) <= _CROWD:
             return None
-        own = (o for o in place if o is not None and o is not self._unknown and not o.is_fixed)
-        found = frozenset(o for o in own if self._contents.get(o))
+        own = (o for o in place if o is not None and o is not self._unknown)
+        found = frozenset(o for o in own if self._contents.get(o) and (not o.is_fixed or _is_anywhere(place[o])))
         if len(found) <= _CROWD:
             return None
-        name = next(filter(None, map(self.of, found)), None)
+        # Those that have tables in common are one: else each value would have one of its own, with the same in it.
+        others = {n for n in map(self.of, found) if n is not None}
+        others |= {n for n in self._crowds if not found.isdisjoint(self._members[n])}
+        name = next(iter(others), None)
         if name is None:
             name = self.new()
             self._crowds.add(name)
-        return name, found
+        return name, found | others
 
     def names_in(self, objects: Objects) -> Objects:
         """The classes among objects."""
@@ -153,14 +164,18 @@ class Escaped:
         """A place without the objects of classes that are in it (or in what is known already) as a whole."""
         if not self._names:
             return place
-        named = self._names & place.keys()
-        whole = {n for o in named.union(self._names & known.keys()) if (n := self.of(o)) is not None}
+        named = [o for o in place if o in self._names]
+        whole = dict.fromkeys(n for o in (*named, *known) if o in self._names and (n := self.of(o)) is not None)
         if not whole:
             return place
-        for item in [o for o in known if o not in self._names and any(o in self._members[name] for name in whole)]:
-            del known[item]
-        members = [self._members[name] for name in whole]
-        found = {o: cs for o, cs in place.items() if o not in named and not any(o in each for each in members)}
+        found = {o: cs for o, cs in place.items() if o not in named}
+        for name in whole:
+            members = self._members[name]
+            for each in (known, found):
+                for item in [o for o in each if o in members]:
+                    # What may be a part of a pointer beside it does not make less of an address.
+                    if each.pop(item):
+                        merge(found, {name: ANYWHERE}, 1)
         for name in named:
             merge(found, {self.of(name): place[name]}, 1)
         return found

@@ -154,6 +154,38 @@ def test_records_of_all_kinds_in_one_table(monkeypatch: pytest.MonkeyPatch) -> N
     assert crowded(80, monkeypatch) <= 4.2 * crowded(40, monkeypatch)
 
 
+TABLE = "@t{i} = internal constant [2 x ptr] [ptr @t{a}, ptr @t{b}]\n"
+WALKED = """
+  %a{i} = getelementptr ptr, ptr %p{b}, i64 %n
+  %p{i} = load ptr, ptr %a{i}
+  store ptr %p{i}, ptr %kept
+  %q{i} = load ptr, ptr %kept
+"""
+
+
+def walked(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Tables that lead to each other, as those that describe the classes of a program, and code that walks through
+    whichever it is given."""
+    tables = "".join(TABLE.format(i=i, a=(i + 1) % count, b=i * 2 % count) for i in range(count))
+    steps = "".join(WALKED.format(i=i, b=i - 1) for i in range(1, count + 1))
+    start = "  %kept = alloca ptr\n  %p0 = getelementptr i8, ptr @t0, i64 0\n"
+    module = parse(
+        f"{tables}define void @f(i64 %n) {{\n{start}{steps}  br label %loop\nloop:\n"
+        f"  %p = phi ptr [ %p{count}, %0 ], [ %next, %loop ]\n  %next = load ptr, ptr %p\n"
+        "  store ptr %next, ptr %kept\n  br label %loop\n}"
+    )
+    monkeypatch.setattr(escaped, "_FEW_INSTRUCTIONS", 0)
+    points_to, sizes = joined(module, monkeypatch)
+    all_tables = {item for item in points_to.objects.values() if item.is_constant}
+    loaded = [i for i in points_to.root.instructions() if i.name.startswith("q")]
+    assert len(all_tables) == count and all(points_to.of(pointer) == all_tables for pointer in loaded)
+    return sizes
+
+
+def test_tables_that_lead_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert walked(160, monkeypatch) <= 3 * walked(80, monkeypatch)
+
+
 COPIES = """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 define void @f() {{
