@@ -20,6 +20,7 @@ from jax_enzyme.ad.facts.causes import (
     COMMUNICATION,
     DEVICE,
     GOTO,
+    HELD,
     IN_ONE_PLACE,
     MADE,
     MIXED_COPY,
@@ -224,6 +225,18 @@ REFUSED = (
         "n: i32, x: f64[n], out y: f64[n]",
         (np.array([1.5, 2.5, 3.5]),),
         dims={"n": 3},
+    ),
+    Program(
+        "integer_in_a_union",
+        "#include <stdint.h>\nstruct either { int tag; union { double d; int64_t i; }; };\n"
+        "void k(int n, const double *x, double *y) {\n  struct either t[64];\n  for (int i = 0; i < n; i++)\n"
+        "    if (i % 2) t[i].tag = 1, t[i].i = 3 * i; else t[i].tag = 0, t[i].d = x[i] * x[i];\n"
+        "  for (int i = 0; i < n; i++)\n    y[i] = t[i].tag ? t[i].i * x[i] : t[i].d;\n}",
+        8,
+        HELD,
+        "n: i32, x: f64[n], out y: f64[n]",
+        (np.arange(1.0, 41.0),),
+        dims={"n": 40},
     ),
     Program(
         "one_byte_of_a_number",

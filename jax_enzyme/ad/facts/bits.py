@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from jax_enzyme.ad.facts.causes import BITS, MADE, PARTS, Cause
+from jax_enzyme.ad.facts.causes import BITS, HELD, MADE, PARTS, Cause
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
@@ -113,8 +113,10 @@ class BitChecks:
             return
         users, fields = uses(function), NumberFields(function, self._is_bits)
         for source in sources:
+            read = source if isinstance(source, I.Load) else source.operands[0]
+            cause = HELD if isinstance(read, I.Load) and not self._is_of_numbers(read) else BITS
             for user in _lossy(source, users, fields):
-                yield user, BITS
+                yield user, cause
 
     def _is_bits(self, value: I.Instruction) -> bool:
         if not T.is_int(value.type) or value not in self.activity.varied:
@@ -124,12 +126,15 @@ class BitChecks:
         if not isinstance(value, I.Load) or is_certain_integer(self.module, self.origin.get(value, value)):
             return False
         # What the source calls an integer is one; what it does not (a union, say) is held to be a number's bits.
-        objects = self.points_to.of(value.operands[0])
         return (
-            not objects.isdisjoint(self.numbers)
+            self._is_of_numbers(value)
             or is_of_any_type(self.module, self.origin.get(value, value))
             or self.activity.numbers.are_read(value)
         )
+
+    def _is_of_numbers(self, load: I.Load) -> bool:
+        """Whether what is loaded may lie in an array that the signature says to be of numbers."""
+        return not self.points_to.of(load.operands[0]).isdisjoint(self.numbers)
 
     # -- integers that were computed from numbers
 

@@ -85,7 +85,16 @@ BITS = Cause(
     "integer arithmetic on the bits of a number that a derivative depends on",
     "what the arithmetic means for the number cannot be told; copying, comparing, what changes signs and exponents, "
     "and masks that cut off low digits are known",
-    "use fabs, copysign, frexp or ldexp from math.h instead of the number's bits",
+    "use fabs, fmax, fmin, copysign, frexp or ldexp from math.h instead of the number's bits",
+)
+HELD = Cause(
+    "integer where a number may lie",
+    Kind.NOT_PROVABLE,
+    "arithmetic on an integer that is loaded where a number may lie that a derivative depends on",
+    "whether the bits of the number are meant, or an integer that shares its place (a union with a tag, std::variant, "
+    "a word that holds either), is not known",
+    "give integers and numbers members, or memory, of their own; where bits of a number are meant,\n"
+    "use fabs, fmax, fmin, copysign, frexp or ldexp from math.h",
 )
 MADE = Cause(
     "number made of an integer",
@@ -401,9 +410,9 @@ DEFECT = Cause(
 )
 
 CAUSES = (
-    UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC,
-    THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP,
-    NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
+    UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, HELD, MADE, PARTS, GOTO, SETJMP,
+    VARIADIC, THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT,
+    NO_LOOP, NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
     RETURNED_POINTER,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""
