@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -15,6 +16,7 @@ from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.declare import Declarations, parameter_letters, real_constant, splat
 from jax_enzyme.rules.expr import Binary, Call, Compare, Const, Expr, Logic, Neg, Var, Where
 
+K = TypeVar("K")
 Operand = Value | int | float
 """A value, or a number whose type is not decided yet."""
 
@@ -51,10 +53,12 @@ def emit_product(
     environment: Mapping[str, Value],
     declarations: Declarations,
     flags: tuple[str, ...] = (),
+    known: Mapping[Expr, Value] | None = None,
 ) -> Value:
-    """`factor` times a formula, in the type of `factor`."""
+    """`factor` times a formula, in the type of `factor`. `known`: the values of parts that are computed elsewhere."""
     wide = _computed_in(factor.type)
     emitter = _Emitter(builder, _widened(builder, environment, wide), declarations, wide, flags)
+    emitter.done |= _widened(builder, known or {}, wide)
     if isinstance(expr, Const) and abs(expr.value) == 1:
         return factor if expr.value == 1 else builder.unary("fneg", factor, flags)
     widened = factor if wide == factor.type else builder.cast("fpext", factor, wide)
@@ -68,7 +72,7 @@ def _computed_in(type_: T.Type) -> T.Type:
     return T.VectorType(type_.count, T.FLOAT, type_.scalable) if isinstance(type_, T.VectorType) else T.FLOAT
 
 
-def _widened(builder: Builder, environment: Mapping[str, Value], wide: T.Type) -> Mapping[str, Value]:
+def _widened(builder: Builder, environment: Mapping[K, Value], wide: T.Type) -> Mapping[K, Value]:
     return {
         name: builder.cast("fpext", value, wide) if T.scalar(value.type) in (T.HALF, T.BFLOAT) else value
         for name, value in environment.items()

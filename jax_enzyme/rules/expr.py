@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -180,6 +180,22 @@ def variables(expr: Expr) -> frozenset[str]:
     if isinstance(expr, Var):
         return frozenset({expr.name})
     return frozenset[str]().union(*map(variables, children(expr)))
+
+
+def calls(expr: Expr) -> Iterator[Call]:
+    """The calls of functions in a formula, outer ones first."""
+    if isinstance(expr, Call):
+        yield expr
+    for child in children(expr):
+        yield from calls(child)
+
+
+def variables_beside(expr: Expr, known: Collection[Expr]) -> frozenset[str]:
+    """The names of the values that a formula reads where the values of some parts are known."""
+    if expr in known or not known:
+        return frozenset() if known else variables(expr)
+    own = {expr.name} if isinstance(expr, Var) else set[str]()
+    return frozenset[str](own).union(*(variables_beside(child, known) for child in children(expr)))
 
 
 @functools.cache

@@ -120,3 +120,43 @@ def test_of_a_reciprocal_nothing_is_divided_again(numerator: int) -> None:
     np.testing.assert_allclose(adjoint, exact, rtol=1e-15)
     tangent = kernel.run((made.jvp,), [x, np.ones(5)])[-1]
     np.testing.assert_allclose(tangent, exact, rtol=1e-15)
+
+
+TURNED = """#include <math.h>
+void turned(int n, const double *angle, double *x, double *y, double *z) {
+    for (int i = 0; i < n; i++) {
+        double t = x[i] > 0 ? angle[i] * x[i] : angle[i], c = COS(t), s = SIN(t), u = x[i];
+        x[i] = c * u - s * y[i];
+        y[i] = s * u + c * y[i];
+        z[i] = pow(y[i] * y[i] + 1, x[i]) + log(y[i] * y[i] + 1);
+    }
+}"""
+
+
+@pytest.mark.parametrize(("sine", "cosine"), [("sin", "cos"), ("sinh", "cosh")])
+def test_what_a_kernel_calls_serves_derivatives(sine: str, cosine: str) -> None:
+    """The partial of a sine is the cosine beside it, and that of a power has a logarithm that is there."""
+    source = TURNED.replace("COS", cosine).replace("SIN", sine)
+    text = "n: i32, angle: f64[n], inout x: f64[n], inout y: f64[n], out z: f64[n]"
+    r = np.random.default_rng(4)
+    inputs = {name: r.uniform(0.2, 1.2, 12) for name in ("angle", "x", "y")}
+    made = specialise(frontends.load(source, "turned", lang="c"), text, inputs)
+    module = derived.derived(made.program, made.signature, made.binding, (made.vjp,)).module
+    reverse = module.functions["je.primal.reverse"].instructions()
+    called = [i.callee.name for i in reverse if isinstance(i, I.CallBase)]
+    assert not [name for name in called if any(word in name for word in (sine, cosine))]
+    agree(three_way(native(source, "turned", text, {"n": 12}, "c"), list(inputs.values())))
+
+
+def test_a_cosine_of_something_else_serves_no_sine() -> None:
+    """Nor does one that is computed under another condition."""
+    source = """#include <math.h>
+    void apart(int n, const double *a, const double *b, double *y) {
+        for (int i = 0; i < n; i++) {
+            double s = sin(a[i]) * cos(b[i]);
+            if (b[i] > 0.5) s *= cos(a[i]);
+            y[i] = s * s;
+        }
+    }"""
+    values = [np.linspace(0.1, 2, 20), np.linspace(1, 0, 20)]
+    agree(three_way(native(source, "apart", "n: i32, a: f64[n], b: f64[n], out y: f64[n]", {"n": 20}, "c"), values))

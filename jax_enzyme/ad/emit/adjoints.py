@@ -13,7 +13,7 @@ reads and writes it once, and the optimiser turns it into a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
@@ -27,16 +27,19 @@ from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.plan.work import Work
+from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.expr import Call, Expr, Var, calls
+from jax_enzyme.rules.rule import Kind
 
 Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
@@ -59,6 +62,7 @@ class Adjoints:
         self._within_block = work.within_block
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
         self._sums_here: dict[Value, Value] = {}
+        self._called: dict[tuple[str | Value, ...], I.CallBase] = {}
 
     def is_active(self, value: Value) -> bool:
         return not isinstance(value, Constant) and self._facts.activity.value(value)
@@ -86,6 +90,16 @@ class Adjoints:
         if old is None and value not in self._within_block:
             old = self._builder.load(term.type, self._variable(value))
         self._sums_here[value] = self._partials.add(old, term)
+
+    def enter_block(self, block: BasicBlock) -> None:
+        """Notes which functions of what a block calls itself: the partial of a sine is the cosine beside it."""
+        facts = self._facts
+        self._called = {}
+        for call in block.instructions:
+            if isinstance(call, I.CallBase) and T.is_float(call.type):
+                rule = rule_of(facts.origin.get(call, call), facts.rules)
+                if rule is not None and rule.kind is Kind.SMOOTH:
+                    self._called.setdefault((rule.name, *call.arguments), call)
 
     def leave_block(self) -> None:
         """Writes the variables that have been added to, before control goes on to another block."""
@@ -278,10 +292,14 @@ class Adjoints:
             operand = instruction.operands[index]
             if not self.is_active(operand):
                 continue
-            chosen = [i == index for i in range(rule.arity)]
-            environment = {name: self._sources.value(names[name]) for name in sorted(rule.needs(chosen))}
-            term = self._partials.scaled(partial, environment, adjoint)
-            if environment and self._facts.may_be_dropped(instruction):
+            called: dict[Expr, I.CallBase] = {
+                c: self._called[key] for c in calls(partial) if (key := _key(c, names)) in self._called
+            }
+            needed = rule.needs([i == index for i in range(rule.arity)], called)
+            environment = {name: self._sources.value(names[name]) for name in sorted(needed)}
+            known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
+            term = self._partials.scaled(partial, environment, adjoint, known)
+            if (environment or known) and self._facts.may_be_dropped(instruction):
                 term = self._unless_unused(term, adjoint)
             self.add(operand, term)
 
@@ -363,3 +381,9 @@ class Adjoints:
                     old = self._builder.extract_element(total, chosen - start)
                     total = self._builder.insert_element(total, added(self._builder, old, part), chosen - start)
             self.add(source, total)
+
+
+def _key(call: Call, names: Mapping[str, Value]) -> tuple[str | Value, ...]:
+    """A function of some operands as `Adjoints` knows what a block calls; nothing of anything else."""
+    operands = [names[a.name] for a in call.arguments if isinstance(a, Var)]
+    return (call.function, *operands) if len(operands) == len(call.arguments) else ()

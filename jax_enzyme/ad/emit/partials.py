@@ -67,9 +67,15 @@ class Partials:
         self.builder = builder
         self._declarations = declarations
 
-    def scaled(self, partial: Expr, environment: Mapping[str, Value], factor: Value) -> Value:
-        """`partial * factor`, in the factor's type."""
-        return emit_product(partial, factor, self.builder, environment, self._declarations, PRODUCT_FLAGS)
+    def scaled(
+        self,
+        partial: Expr,
+        environment: Mapping[str, Value],
+        factor: Value,
+        known: Mapping[Expr, Value] | None = None,
+    ) -> Value:
+        """`partial * factor`, in the factor's type. `known`: the values of parts of the partial."""
+        return emit_product(partial, factor, self.builder, environment, self._declarations, PRODUCT_FLAGS, known)
 
     def add(self, total: Value | None, term: Value) -> Value:
         """`total + term`, where no total is zero; element by element for aggregates."""

@@ -70,6 +70,7 @@ class Sweep:
     def _reverse(self, block: BasicBlock) -> None:
         self._builder.block = self._reversed[block]
         self._sources.forget()
+        self._adjoints.enter_block(block)
         for instruction in reversed(block.instructions):
             if isinstance(instruction, I.Phi):
                 continue
