@@ -279,6 +279,8 @@ class SourceSet:
         asked = written(symbol).name.lower()
         self._compile(self._candidates.defining(asked))
         found = self._find(symbol)
+        if found is None:
+            self._raise_failure(asked)
         while found is None and (waiting := self._waiting()):
             self._compile(with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
@@ -322,15 +324,15 @@ class SourceSet:
         while True:
             members, missing, unset = self._closure(roots)
             wanted = [unit for unit in self._candidates.having((*missing, *unset)) if unit not in self._done]
-            if not wanted and (unknown := [plain(name) for name in missing if not is_known(name)]):
+            if not wanted:
+                unknown = [plain(name) for name in missing if not is_known(name)]
+                for name in map(plain, missing) if self._blas == "source" else unknown:
+                    self._raise_failure(name)
                 guessed = {name: with_part_of(name, self._waiting()) for name in unknown}
                 wanted = {unit: None for units in guessed.values() for unit in units}
                 for name, units in guessed.items():
                     self._makers_of.setdefault(name, units)
             if not wanted:
-                for name in missing:
-                    if self._blas == "source" or not is_known(name):
-                        self._raise_failure(plain(name))
                 for one, names in members:
                     self._check_ways(one, names)
                 return [(one, one.part(names)[0]) for one, names in members]

@@ -603,3 +603,16 @@ def test_functions_that_nobody_calls_for_others_in_large_files(write: Write, tmp
 def test_a_name_that_nobody_defines_beside_a_file_that_does_not_compile(write: Write, tmp_path: Path) -> None:
     write(step__c=STEP, main__c="#include <nowhere.h>\nint main() { return 0; }\n")
     assert "half" in linking.names(source_set(tmp_path).program("step").ir).needed
+
+
+@pytest.mark.parametrize("symbol", ["one_step", "outer"])
+def test_what_does_not_compile_is_told_before_others_are_tried(symbol: str, write: Write, tmp_path: Path) -> None:
+    write(
+        step__c="double one_step(double x) { return x * missing; }\n",
+        outer__c="double one_step(double x);\ndouble outer(double x) { return one_step(x); }\n",
+        other__c="#define NAME(a, b) a##_##b\ndouble NAME(two, step)(double x) { return x; }\n",
+    )
+    whole = source_set(tmp_path)
+    with pytest.raises(CompileError, match="undeclared identifier 'missing'"):
+        whole.program(symbol)
+    assert all("other" not in str(unit.source.path) for unit in whole._done)  # pyright: ignore[reportPrivateUsage]
