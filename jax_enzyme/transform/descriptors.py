@@ -101,7 +101,7 @@ class Exchanged:
         now = composer.at.load(T.PTR, place, 8)
         if isinstance(formal, Plain) and formal.param.direction in _WRITTEN:
             item, extents = self._form(composer, formal)
-            _check(composer, formal, item, extents, place, now)
+            _check(composer, formal, item, extents, place, now, self._order)
             composer.copy(formal, now, own, item)
         if known.kind is Kind.ALLOCATABLE:
             self._declarations.memory(composer.at, "free", now)
@@ -112,17 +112,21 @@ class Exchanged:
         return ITEM_BYTES[formal.param.dtype], composer.extents(dims if self._order == "F" else dims[::-1])
 
 
-def _check(composer: Composer, formal: Plain, item: int, extents: Sequence[int], made: Value, address: Value) -> None:
+def _check(
+    composer: Composer, formal: Plain, item: int, extents: Sequence[int], made: Value, address: Value, order: Order
+) -> None:
     """What the descriptor says after the call has to be an array like that of the caller, without gaps."""
     at, name = composer.at, formal.param.name
     composer.require(at.icmp("ne", address, ConstantNull(T.PTR)), f"the kernel left `{name}` without memory")
-    expected = ", ".join(map(str, extents))
+    expected, turned = ", ".join(map(str, extents)), ", ".join(map(str, reversed(extents)))
+    hint = f' as Fortran counts; with order="F" the signature means ({turned})'
+    hint = hint if order == "C" and len(extents) > 1 else ""
     for axis, (size, step) in enumerate(zip(extents, _steps(item, extents), strict=True)):
         place = at.offset(made, _DIMENSIONS + axis * _DIMENSION_BYTES)
         now = at.load(T.I64, at.offset(place, _EXTENT), 8)
         composer.require(
             at.icmp("eq", now, const_int(T.I64, size)),
-            f"the kernel left `{name}` in another shape: dimension {axis + 1} of ({expected}) is another one",
+            f"the kernel left `{name}` in another shape: dimension {axis + 1} of ({expected}) is another one{hint}",
         )
         if size > 1:
             now = at.load(T.I64, at.offset(place, _STEP), 8)

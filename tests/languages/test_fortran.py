@@ -152,6 +152,13 @@ def test_memory_that_is_no_result(name: str, signature: str, x: float, cause: st
         kernel(np.full(3, x))
 
 
+def test_a_shape_in_the_other_order() -> None:
+    need("flang-22")
+    kernel = je.kernel(KERNELS / "exchanged.f90", "grown", "x: f64[n], out y: c128[2,n+2]")
+    with pytest.raises(Exception, match=r'of \(5, 2\) .* as Fortran counts; with order="F" .* means \(2, 5\)'):
+        kernel(np.full(3, 1.0))
+
+
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_input_and_output(name: str) -> None:
     check("input_output.f90", name, "fortran", *STATEMENTS[name], order="F")
