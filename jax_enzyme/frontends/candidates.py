@@ -4,15 +4,18 @@ have thousands of units and be asked for hundreds of names."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from jax_enzyme.frontends.definitions import PASTING, parts
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
-from jax_enzyme.frontends.spelling import spelling
+from jax_enzyme.frontends.spelling import Spelling, spelling
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.table import standard
+
+_SCOPED = ("c++", "cuda")
+"""Languages whose functions are written with their classes, or inside of them."""
 
 
 def plain(symbol: str) -> str:
@@ -53,14 +56,28 @@ class Candidates:
     def _untold(self) -> list[int]:
         return [place for place, unit in enumerate(self._units) if unit.likely is None]
 
-    def defining(self, name: str) -> list[Unit]:
-        """The units that may define a name, in their order."""
-        return [self._units[place] for place in sorted(self._places(name))]
+    def defining(self, asked: Spelling) -> Iterator[list[Unit]]:
+        """The units that may define what somebody asks for, in their order: first those whose own text has the name of
+        its class, or namespace, then all."""
+        found = self._places(asked.name.lower())
+        for places in (self._within(found, asked), found):
+            yield [self._units[place] for place in sorted(places)]
 
-    def having(self, symbols: Iterable[str]) -> list[Unit]:
-        """The units that may define any of some symbols, in their order."""
-        found = {place for symbol in symbols for place in self._with_symbol(symbol)}
+    def having(self, symbols: Iterable[str], done: Container[Unit] = ()) -> list[Unit]:
+        """The units that may define any of some symbols, in their order, but those that are done: where any are left
+        whose own text has the name of a function's class, or namespace, only those. All classes of a library may have
+        the same few functions."""
+        found: set[int] = set()
+        for symbol in symbols:
+            left = [place for place in self._with_symbol(symbol) if self._units[place] not in done]
+            found.update(self._within(left, spelling(symbol)))
         return [self._units[place] for place in sorted(found)]
+
+    def _within(self, places: Collection[int], asked: Spelling) -> Collection[int]:
+        """The units whose text has the name of what is around a function of C++; all where none has, or nothing is."""
+        scope = asked.scopes[-1].split("<")[0].encode() if asked.scopes else b""
+        sources = {place: self._units[place].source for place in places}
+        return [p for p, source in sources.items() if source.lang not in _SCOPED or scope in source.contents] or places
 
     def _places(self, name: str) -> set[int]:
         return {*self._by_name.get(name, ()), *self._by_name.get(f"{name}_", ()), *self._untold}

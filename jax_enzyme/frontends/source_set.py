@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, fortran_modules, symbols
 from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_paste, may_rename, plain, with_part_of
 from jax_enzyme.frontends.clang import READS_ERRNO, SETS_ERRNO, compile_c, compile_cpp
+from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twice
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with_modules
@@ -42,9 +43,6 @@ from jax_enzyme.frontends.source import SUFFIXES, Source
 from jax_enzyme.frontends.spelling import find, spelling, written
 from jax_enzyme.frontends.two_ways import compiled_in_two_ways
 from jax_enzyme.ir import linking
-from jax_enzyme.ir.debug import function_location
-from jax_enzyme.ir.linking import Names
-from jax_enzyme.ir.reader import parse
 
 Blas = Literal["rules", "source"]
 """Where routines of BLAS and LAPACK come from that have rules and that the sources define."""
@@ -63,43 +61,7 @@ FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyTy
 
 _UNKNOWN = re.compile("error: (no |use of undeclared|unknown|call to undeclared)")
 _MEANT = re.compile("did you mean '([^']+)'")
-_SMALL = 20_000
-"""Characters of a module up to which it does not pay to look for the part of it that is needed."""
 _LISTED = 6
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """The module of a unit, and the files of the Fortran modules that it defines."""
-
-    unit: Unit
-    ir: str
-    modules: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-
-    @cached_property
-    def names(self) -> Names:
-        """What the module defines and needs."""
-        return linking.names(self.ir)
-
-    def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
-        """As much of the module as some of what it defines needs, and the names of that. A small module is taken
-        whole."""
-        if len(self.ir) < _SMALL:
-            return self.ir, self.names
-        known = self._parts.get(wanted)
-        if known is None:
-            text = linking.reduced(self.ir, wanted)
-            known = self._parts[wanted] = (text, linking.names(text))
-        return known
-
-    @cached_property
-    def _parts(self) -> dict[frozenset[str], tuple[str, Names]]:
-        return {}
-
-    @cached_property
-    def external(self) -> list[str]:
-        """The functions that it defines for others."""
-        return symbols.external_functions(self.ir)
 
 
 class SourceSet:
@@ -165,7 +127,7 @@ class SourceSet:
                 self._check_ways(home, frozenset((root, *also)))
             named = [one for one in self._compiled() if one.unit.named]
         members = [one for one, _ in parts]
-        _check_together(members, named)
+        check_together(members, named)
         texts = [text for _, text in parts]
         roots = (root, *also)
         if self._blas == "rules":
@@ -276,11 +238,12 @@ class SourceSet:
 
     def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
         """What defines a function among all units, and its symbol."""
-        asked = written(symbol).name.lower()
-        self._compile(self._candidates.defining(asked))
-        found = self._find(symbol)
-        if found is None:
-            self._raise_failure(asked)
+        asked, found = written(symbol).name.lower(), None
+        for units in self._candidates.defining(written(symbol)):
+            self._compile(units)
+            if (found := self._find(symbol)) is not None:
+                return found
+        self._raise_failure(asked)
         while found is None and (waiting := self._waiting()):
             self._compile(with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
@@ -295,7 +258,7 @@ class SourceSet:
         strong = _first([one for one in homes if root in one.names.strong])
         local = [one for one in homes if root in one.names.local]
         if len(strong) > 1 or (not strong and len(local) > 1):
-            raise _defined_twice(root, *(strong or local)[:2])
+            raise defined_twice(root, *(strong or local)[:2])
         return (strong or homes)[0], root
 
     def _instance(self, symbol: str, meant: list[str]) -> tuple[Compiled, str] | None:
@@ -323,7 +286,7 @@ class SourceSet:
         """The modules that functions need, their own first, each with the text of as much of it as they need."""
         while True:
             members, missing, unset = self._closure(roots)
-            wanted = [unit for unit in self._candidates.having((*missing, *unset)) if unit not in self._done]
+            wanted = self._candidates.having((*missing, *unset), self._done)
             if not wanted:
                 unknown = [plain(name) for name in missing if not is_known(name)]
                 for name in map(plain, missing) if self._blas == "source" else unknown:
@@ -560,43 +523,3 @@ def _first(found: Sequence[Compiled]) -> list[Compiled]:
     as a linker takes them."""
     named = [one for one in found if one.unit.named]
     return named or [one for one in found if one.unit.item == found[0].unit.item]
-
-
-def _check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:
-    """CompileError where modules are of different machines, or two define one name: modules that are linked, and those
-    of sources that the user named."""
-    on_devices = [one for one in members if one.unit.source.lang == "cuda"]
-    if on_devices and len(on_devices) < len(members):
-        other = next(one for one in members if one.unit.source.lang != "cuda")
-        raise CompileError(
-            f"a CUDA source cannot be linked with one in {other.unit.source.lang}: "
-            f"{on_devices[0].unit.name} and {other.unit.name}",
-            other.unit.name,
-            "device code is compiled from CUDA sources: pass these alone",
-        )
-    homes: dict[str, Compiled] = {}
-    for one in {id(one): one for one in (*members, *named)}.values():
-        for name in sorted(one.names.strong):
-            first = homes.setdefault(name, one)
-            if first is not one:
-                raise _defined_twice(name, first, one)
-
-
-def _defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError:
-    places = [_line(name, one) for one in (first, second)]
-    if places[0] == places[1]:  # in a file that both include
-        places = [f"{place} in {one.unit.name}" for place, one in zip(places, (first, second), strict=True)]
-    spelled = str(spelling(name))
-    shown = f"`{name}`" if name == spelled else f"`{spelled}` ({name})"
-    return CompileError(
-        f"two sources define {shown}: {places[0]} and {places[1]}",
-        places[1],
-        "leave one of them out of the sources; of a folder name the one that is meant as well, by its path",
-    )
-
-
-def _line(name: str, one: Compiled) -> str:
-    """Where a function is defined, as well as that is known."""
-    module = parse(one.ir)
-    function = module.functions.get(name)
-    return (function_location(module, function) if function is not None else None) or one.unit.name

@@ -600,6 +600,23 @@ def test_functions_that_nobody_calls_for_others_in_large_files(write: Write, tmp
         assert program.symbol in functions(program.ir)
 
 
+def test_classes_with_functions_of_one_name_are_told_apart_by_their_files(write: Write, tmp_path: Path) -> None:
+    """All headers are included everywhere, so only a file's own text tells whose functions it has."""
+    each = "struct {0} {{ double held; void init(double); double next(double); }};\n"
+    body = '#include "all.h"\nvoid {0}::init(double x) {{ held = x; }}\n'
+    body += "double {0}::next(double x) {{ return held *= x; }}\n"
+    write(
+        all__h="#pragma once\n" + "".join(map(each.format, ("Delay", "Filter", "Voice"))),
+        **{f"{name.lower()}__cpp": body.format(name) for name in ("Delay", "Filter", "Voice")},
+        step__cpp='#include "all.h"\ndouble step(double x) { Filter f; f.init(x); return f.next(x); }\n',
+    )
+    for symbol, files in (("step", {"step.cpp", "filter.cpp"}), ("Voice::next", {"voice.cpp"})):
+        whole = source_set(tmp_path)
+        whole.program(symbol)
+        done = whole._done  # pyright: ignore[reportPrivateUsage]
+        assert {Path(str(unit.source.path)).name for unit in done} == files
+
+
 def test_a_name_that_nobody_defines_beside_a_file_that_does_not_compile(write: Write, tmp_path: Path) -> None:
     write(step__c=STEP, main__c="#include <nowhere.h>\nint main() { return 0; }\n")
     assert "half" in linking.names(source_set(tmp_path).program("step").ir).needed

@@ -1,0 +1,93 @@
+"""The modules of a set of sources, and what must not be among those that are linked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends import symbols
+from jax_enzyme.frontends.gathering import Unit
+from jax_enzyme.frontends.spelling import spelling
+from jax_enzyme.ir import linking
+from jax_enzyme.ir.debug import function_location
+from jax_enzyme.ir.linking import Names
+from jax_enzyme.ir.reader import parse
+
+_SMALL = 20_000
+"""Characters of a module up to which it does not pay to look for the part of it that is needed."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The module of a unit, and the files of the Fortran modules that it defines."""
+
+    unit: Unit
+    ir: str
+    modules: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    @cached_property
+    def names(self) -> Names:
+        """What the module defines and needs."""
+        return linking.names(self.ir)
+
+    def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
+        """As much of the module as some of what it defines needs, and the names of that. A small module is taken
+        whole."""
+        if len(self.ir) < _SMALL:
+            return self.ir, self.names
+        known = self._parts.get(wanted)
+        if known is None:
+            text = linking.reduced(self.ir, wanted)
+            known = self._parts[wanted] = (text, linking.names(text))
+        return known
+
+    @cached_property
+    def _parts(self) -> dict[frozenset[str], tuple[str, Names]]:
+        return {}
+
+    @cached_property
+    def external(self) -> list[str]:
+        """The functions that it defines for others."""
+        return symbols.external_functions(self.ir)
+
+
+def check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:
+    """CompileError where modules are of different machines, or two define one name: modules that are linked, and those
+    of sources that the user named."""
+    on_devices = [one for one in members if one.unit.source.lang == "cuda"]
+    if on_devices and len(on_devices) < len(members):
+        other = next(one for one in members if one.unit.source.lang != "cuda")
+        raise CompileError(
+            f"a CUDA source cannot be linked with one in {other.unit.source.lang}: "
+            f"{on_devices[0].unit.name} and {other.unit.name}",
+            other.unit.name,
+            "device code is compiled from CUDA sources: pass these alone",
+        )
+    homes: dict[str, Compiled] = {}
+    for one in {id(one): one for one in (*members, *named)}.values():
+        for name in sorted(one.names.strong):
+            first = homes.setdefault(name, one)
+            if first is not one:
+                raise defined_twice(name, first, one)
+
+
+def defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError:
+    places = [_line(name, one) for one in (first, second)]
+    if places[0] == places[1]:  # in a file that both include
+        places = [f"{place} in {one.unit.name}" for place, one in zip(places, (first, second), strict=True)]
+    spelled = str(spelling(name))
+    shown = f"`{name}`" if name == spelled else f"`{spelled}` ({name})"
+    return CompileError(
+        f"two sources define {shown}: {places[0]} and {places[1]}",
+        places[1],
+        "leave one of them out of the sources; of a folder name the one that is meant as well, by its path",
+    )
+
+
+def _line(name: str, one: Compiled) -> str:
+    """Where a function is defined, as well as that is known."""
+    module = parse(one.ir)
+    function = module.functions.get(name)
+    return (function_location(module, function) if function is not None else None) or one.unit.name
