@@ -116,25 +116,24 @@ class _Comparisons:
 
     def _matters(self, function: Function, decided: Decided, activity: Activity) -> bool:
         """Whether something that carries a derivative may be otherwise at equality, or an integer that may decide of
-        it: where something lies, what is asked later, or what memory holds that is asked again."""
+        it: where something lies, what is asked later (of a sum of numbers too, which counts), or what memory holds that
+        is asked again."""
         shortcuts = self._shortcuts_of(function)
         work, seen = [decided], set[I.Instruction]()
         for known in work:
-            integers = self._changed_integers(shortcuts, known, activity)
-            if integers is None:
+            changed = self._changed(shortcuts, known, activity)
+            if changed is None:
                 return True
-            asked = [i for i in shortcuts.asked(integers) if i not in seen]
+            asked = [i for i in shortcuts.asked(changed, lambda i: not activity.value(i)) if i not in seen]
             seen.update(asked)
             if any(self._decides(i) for i in asked if isinstance(i, I.Store)):
                 return True
             work += [shortcuts.decided_by(i) for i in asked if not isinstance(i, I.Store)]
         return False
 
-    def _changed_integers(
-        self, shortcuts: Shortcuts, decided: Decided, activity: Activity
-    ) -> Sequence[I.Instruction] | None:
-        """The integers that may be otherwise, and may be asked for; None where what carries a derivative may be, or
-        where something lies, or what memory holds."""
+    def _changed(self, shortcuts: Shortcuts, decided: Decided, activity: Activity) -> Sequence[I.Instruction] | None:
+        """The integers and numbers that may be otherwise, and may be asked for; None where what carries a derivative
+        may be, or where something lies, or what memory holds."""
         guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
         if any(_is_active(i, activity) for i in guarded):
             return None
@@ -154,7 +153,7 @@ class _Comparisons:
             return None
         if any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c)):
             return None
-        return [*decided.integers, *integers]
+        return [*decided.integers, *integers, *(c for c in chosen if T.is_float(c.type))]
 
     def _decides(self, store: I.Store) -> bool:
         """Whether what a store writes may be asked again, by more than what counts it there."""

@@ -136,10 +136,18 @@ class Shortcuts:
         direct = (i for i, _ in self._uses.get(user, ()) if isinstance(i, shown))
         return [*dict.fromkeys((*direct, *self.places([user])))]
 
-    def asked(self, integers: Sequence[I.Instruction]) -> Iterator[I.Instruction]:
-        """What compares integers, or what is computed of them, and what stores that."""
-        for user in self._reached([*integers], lambda i: computes(i) and not isinstance(i, I.Compare)):
-            if isinstance(user, I.Compare | I.Switch | I.Store):
+    def asked(
+        self, values: Sequence[I.Instruction], is_constant: Callable[[I.Instruction], bool]
+    ) -> Iterator[I.Instruction]:
+        """What compares integers and numbers, or what is computed of them, and what stores integers. Of numbers only
+        those count that are constants to derivatives."""
+
+        def goes_on(user: I.Instruction) -> bool:
+            return is_constant(user) if T.is_float(user.type) else computes(user) and not isinstance(user, I.Compare)
+
+        for user in self._reached([*values], goes_on):
+            is_integer_store = isinstance(user, I.Store) and not T.is_float(user.operands[0].type)
+            if is_integer_store or isinstance(user, I.Compare | I.Switch):
                 yield user
 
     def places(self, indices: Sequence[I.Instruction]) -> list[I.Instruction]:

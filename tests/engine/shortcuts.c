@@ -340,6 +340,15 @@ double as_many_zeros(int n, const double *x) {
   return sum;
 }
 
+double weighed_zeros(int n, const double *x) {
+  double weight = 0, sum = 0;
+  for (int i = 0; i < n; i++) {
+    weight += x[i] == 0;
+    sum += (i + 1) * x[i];
+  }
+  return weight >= n ? 0 : sum;
+}
+
 double flagged(int n, const double *x) {
   static char flag[64];
   double sum = 0;

@@ -87,6 +87,7 @@ UNPROVED: dict[str, Row] = {
     "squared_choice": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "all_are_zero": ("n: i32, x: f64[n] -> f64", (np.zeros(24),)),
     "as_many_zeros": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
+    "weighed_zeros": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
     "total": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "total_of_two": ("x: f64, z: f64 -> f64", (0.6, 0.6)),
     "total_to_one": ("x: f64, z: f64 -> f64", (1.0, 0.6)),
