@@ -7,6 +7,7 @@ extern void *calloc(unsigned long, unsigned long);
 extern void free(void *);
 extern int dprintf(int file, const char *format, ...);
 extern int usleep(unsigned microseconds);
+extern void _exit(int code);
 extern void *je_arena_allocate(void *arena, long bytes);
 
 #if defined(ABI_mpich)

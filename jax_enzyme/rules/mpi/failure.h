@@ -8,6 +8,5 @@ void RULE(failed, _end)(long number, long text) {
     dprintf(2, "jax_enzyme: a kernel failed on process %d of %d: %s\n", je_rank(JE_WORLD), size, (const char *)text);
   else
     dprintf(2, "jax_enzyme: a kernel failed on process %d of %d, with status %ld\n", je_rank(JE_WORLD), size, number);
-  usleep(500000); /* a launcher that ends processes leaves unread what they said just before */
-  MPI_Abort(JE_WORLD, 1);
+  je_end_all(JE_WORLD);
 }

@@ -9,9 +9,18 @@
 #define GIVEN(...) __VA_ARGS__ /* as one argument of a macro */
 #define JE_BACK (1 << 19)
 
+/* MPI_Abort may come back before the launcher has ended the process, which must not go on. A launcher that ends
+   processes leaves unread what they said just before. */
+static void je_end_all(handle comm) {
+  usleep(500000);
+  MPI_Abort(comm, 1);
+  usleep(10000000);
+  _exit(1);
+}
+
 static void je_stop(handle comm, const char *why) {
   dprintf(2, "%s\n", why);
-  MPI_Abort(comm, 1);
+  je_end_all(comm);
 }
 
 static inline void je_check(int code, handle comm) {
