@@ -52,7 +52,7 @@ def rejoin_latches(module: Module) -> None:
     for function in module.functions.values():
         for loop in Loops.of(function).all if function.blocks else ():
             latch = loop.latches[0]
-            before = [b for b in loop.blocks if latch in b.successors]
+            before = [b for b in loop.blocks for t in b.successors if t is latch]  # of a switch, one for each case
             if len(loop.latches) == len(before) == len(latch.instructions) == 1 and latch is not loop.header:
                 _rejoin(function, loop.header, latch, before[0])
 
