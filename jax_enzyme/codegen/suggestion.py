@@ -75,8 +75,10 @@ def _found(module: Module, symbol: str, known: Prototype) -> dict[Root, Touched]
     """What the function touches; nothing where its parameters are not those of the source."""
     optimised = flat(module, symbol)
     function = optimised.functions.get(symbol)
-    roots = None if function is None else _roots(module, function, known)
-    return {} if function is None or roots is None else touched(optimised, function, roots)
+    if function is None:
+        return {}
+    roots = _roots(module, function, known)
+    return {} if roots is None else touched(optimised, function, roots)
 
 
 def _roots(module: Module, function: Function, known: Prototype) -> dict[int, Root] | None:

@@ -192,10 +192,11 @@ def calls(expr: Expr) -> Iterator[Call]:
 
 def variables_beside(expr: Expr, known: Collection[Expr]) -> frozenset[str]:
     """The names of the values that a formula reads where the values of some parts are known."""
-    if expr in known or not known:
-        return frozenset() if known else variables(expr)
-    own = {expr.name} if isinstance(expr, Var) else set[str]()
-    return frozenset[str](own).union(*(variables_beside(child, known) for child in children(expr)))
+    if not known or isinstance(expr, Var):
+        return variables(expr)
+    if expr in known:
+        return frozenset()
+    return frozenset[str]().union(*(variables_beside(child, known) for child in children(expr)))
 
 
 @functools.cache
