@@ -10,10 +10,6 @@ from jax_enzyme.ir.reader_metadata import MetadataReader
 
 
 class OperandReader(MetadataReader):
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.function_name = ""
-
     def flags(self) -> tuple[str, ...]:
         if self.tokens[self.pos] not in FLAGS:
             return ()

@@ -34,6 +34,7 @@ class ValueReader(TypeReader):
         self.module = Module()
         self.locals: dict[str, V.Value] = {}
         self.blocks: dict[str, V.BasicBlock] = {}
+        self.function_name = ""
         self.addressed: dict[tuple[str, str], V.BasicBlock] = {}
         self.nested: list[V.Constant] = []
         self.forward_seen = False
@@ -214,6 +215,8 @@ class ValueReader(TypeReader):
     def _addressed_block(self, function: str, key: str) -> V.BasicBlock:
         """The block object that the function's own text will fill or has filled."""
         found = self.addressed.get((function, key))
+        if found is None and function == self.function_name:
+            found = self.blocks.get(key)
         if found is None:
             found = self.addressed[function, key] = V.BasicBlock(name=plain_name(key))
         return found

@@ -1,6 +1,6 @@
 """What every kernel goes through before it is optimised.
 
-bind -> static objects -> streams -> allocators -> dynamic casts -> closures -> struct copies ->
+bind -> computed gotos -> static objects -> streams -> allocators -> dynamic casts -> closures -> struct copies ->
 divisions in endless loops -> divisors -> devirtualise -> canonical form
 
 What an optimiser would take for undefined is made a failure first, and what it cannot see through is said in C's terms.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.closures import lower_closures
+from jax_enzyme.transform.computed_gotos import lower_computed_gotos
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.divisions import guard_endless_loops, hide_divisors
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
@@ -32,6 +33,7 @@ def prepare_calls(function: ArrayFunction) -> ArrayFunction:
 
 
 _EXPLICIT = (
+    of_module(lower_computed_gotos),
     own_static_objects,
     *map(of_module, (withhold_streams, lower_allocators, lower_dynamic_casts)),
     lower_closures,

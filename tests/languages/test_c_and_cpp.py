@@ -27,6 +27,11 @@ def test_c(name: str) -> None:
     check("sorting.c", name, "c", VECTOR, {"n": 5}, [X])
 
 
+@pytest.mark.parametrize("name", ["machine", "distances", "states"])
+def test_computed_gotos(name: str) -> None:
+    check("labels.c", name, "c", VECTOR, {"n": 5}, [X])
+
+
 # std::exp and std::pow of complex numbers look for exact zeros, where one side drops the imaginary tangent.
 @pytest.mark.filterwarnings(r"ignore:kernel .complex_numbers. compares .*\.cpp:jax_enzyme.ShortcutWarning")
 @pytest.mark.parametrize("name", CPP)

@@ -39,6 +39,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     BasicBlock,
     Constant,
@@ -213,12 +214,14 @@ class _Emitter(ShadowedCopy):
 
     def is_own_shadow(self, pointer: Value) -> bool:
         """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
-        does one from known memory in which no pointer was ever stored: it is null; and one that no run loads, from a
-        member of a record at null."""
+        does one from known memory in which no pointer was ever stored: it is null; one that no run loads, from a member
+        of a record at null; and one that marks something, as labels do, and leads nowhere."""
         points_to = self.facts.points_to
         objects = points_to.of(pointer)
+        if not objects and _leads_nowhere(pointer):
+            return True
         if not objects and isinstance(pointer, I.Load):
-            if _is_near_null(pointer.operands[0]):
+            if _leads_nowhere(pointer.operands[0]):
                 return True
             objects = points_to.of(pointer.operands[0])
             return bool(objects) and points_to.unknown not in objects
@@ -423,9 +426,13 @@ class _Emitter(ShadowedCopy):
             active_rule(self.shared.module, call, self.facts.rules)
 
 
+def _leads_nowhere(pointer: Value) -> bool:
+    """Whether an address is one of constants in the first page or the last, which belong to nobody."""
+    return all(map(_is_near_null, (v for v in reached([pointer], I.merged) if not I.merged(v))))
+
+
 def _is_near_null(pointer: Value) -> bool:
-    """Whether an address is a constant in the first page, which belongs to nobody."""
     if isinstance(pointer, ConstantExpr) and pointer.opcode == "inttoptr":
         at = int_value(pointer.operands[0])
-        return at is not None and 0 <= at < _PAGE
+        return at is not None and -_PAGE <= at < _PAGE
     return isinstance(pointer, ConstantNull)

@@ -141,11 +141,11 @@ IN_ONE_PLACE = Cause(
     "keep pointers and numbers apart, each in a member, or in memory, of its own",
 )
 GOTO = Cause(
-    "computed goto",
+    "assembly that jumps",
     Kind.NOT_PROVABLE,
-    "control may go to any label whose address was taken",
+    "inline assembly may go on at any of its labels",
     "the way back has to know where control came from",
-    "use a switch instead of computed gotos",
+    "let the assembly give a number, and branch on that",
 )
 SETJMP = Cause(
     "setjmp",

@@ -105,7 +105,7 @@ class _Check:
 
     def instruction(self, instruction: I.Instruction) -> None:
         match instruction:
-            case I.IndirectBranch() | I.CallBr():
+            case I.CallBr():
                 raise self.refused(instruction, GOTO)
             case I.Load() | I.Store():
                 self._access(instruction)
