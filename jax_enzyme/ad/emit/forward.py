@@ -432,7 +432,7 @@ def _leads_nowhere(pointer: Value) -> bool:
 
 
 def _is_near_null(pointer: Value) -> bool:
-    if isinstance(pointer, ConstantExpr) and pointer.opcode == "inttoptr":
+    if isinstance(pointer, ConstantExpr | I.Cast) and pointer.opcode == "inttoptr":
         at = int_value(pointer.operands[0])
         return at is not None and -_PAGE <= at < _PAGE
     return isinstance(pointer, ConstantNull)
