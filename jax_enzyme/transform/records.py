@@ -69,6 +69,11 @@ class Exchange(Protocol):
     def take(self, composer: Composer, formal: Formal, known: Described, own: Value, place: Value) -> None: ...
 
 
+def of_argument(name: str, size: int) -> str:
+    """What room on the stack is called that holds an argument's elements of so many bytes: pointers, structures."""
+    return f"{name}.argument.{size}"
+
+
 @dataclass
 class Composer:
     """Builds at `at`. `buffers` are the arrays by name, `constants` the values of names; `symbol` gives a function of
@@ -106,10 +111,11 @@ class Composer:
         self.statuses.append(slot)
         return slot
 
-    def slot(self, nbytes: int, align: int = _ALIGN) -> Value:
+    def slot(self, nbytes: int, align: int = _ALIGN, name: str = "") -> Value:
         """Room on the stack, wherever it is asked for."""
         entry = Builder(BasicBlock())
         room = entry.alloca(T.ArrayType(max(nbytes, 1), T.I8), align=max(align, _ALIGN))
+        room.name = name
         self.slots += entry.block.instructions
         return room
 
@@ -150,7 +156,8 @@ class Composer:
 
     def _table(self, param: Param, inner: Blocks, count: int, size: int) -> Blocks:
         """Pointers to so many blocks, in blocks of `size` pointers."""
-        table = Blocks(self.slot(count * POINTER_BYTES), POINTER_BYTES)
+        room = self.slot(count * POINTER_BYTES, name=of_argument(param.name, POINTER_BYTES))
+        table = Blocks(room, POINTER_BYTES)
 
         def fill(index: Value) -> None:
             self.at.store(self._at(inner, index), self._at(table, index), POINTER_BYTES)
@@ -175,7 +182,8 @@ class Composer:
 
     def _structures(self, record: Record, layout: Layout, outer: int) -> Blocks:
         size = prod(self._size(dim) for dim in record.count or ())
-        room = self.slot(max(outer * size * layout.size, self._end_of_tail(record, layout)), layout.align)
+        nbytes = max(outer * size * layout.size, self._end_of_tail(record, layout))
+        room = self.slot(nbytes, layout.align, of_argument(record.name, layout.size))
         self._prepare(record, layout, outer * size)
         whole = Blocks(room, layout.size)
         self._repeat(outer * size, lambda index: self._fill(record, layout, self._at(whole, index), index))

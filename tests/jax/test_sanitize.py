@@ -174,6 +174,47 @@ double or_null(int n, const double *x) {
   }
   return *p; /* after_the_loop */
 }
+double overlapping(int n, const double *x) {
+  double t[8];
+  for (int i = 0; i < n; i++) t[i] = x[i];
+  memcpy(t, t, sizeof t), memmove(t + 1, t, 8 * (n - 1)), memcpy(t + n, t, 8 * n);
+  memcpy(t, t + 1, 8 * n); /* overlap */
+  return t[0] * t[3];
+}
+double overlapping_heap(int n, const double *x) {
+  double *t = malloc(16 * n), *u = n > 2 ? t + n - 1 : t + n, *low = n > 2 ? t : t + 1;
+  memcpy(t, x, 8 * n);
+  memcpy(u, low, 8 * n); /* heap_overlap */
+  double r = u[0];
+  free(t);
+  return r;
+}
+double unreachable(int n, const double *x) {
+  switch (n) {
+  case 1: return x[0];
+  case 2: return x[1];
+  }
+  __builtin_unreachable(); /* unreachable */
+}
+static double maybe(int n, const double *x) {
+  if (n < 3) return x[0];
+} /* no_value */
+double no_value(int n, const double *x) { maybe(n, x); return n > 3 ? maybe(n, x) * x[1] : x[0]; }
+typedef struct { double *p; int n; } Piece;
+static Piece piece(int n, const double *x) {
+  double b[8];
+  for (int i = 0; i < n; i++) b[i] = x[i];
+  Piece made = {b, n};
+  return made;
+}
+double in_a_structure(int n, const double *x) {
+  Piece own = piece(n, x);
+  return own.p[1] * x[own.n - 1]; /* of_a_structure */
+}
+double null_member(int n, const double *x) {
+  const double *p = n > 3 ? 0 : x;
+  return p[2]; /* null_member */
+}
 double endless(int n, const double *x) {
   double s = 0;
   while (n > 0) /* endless */
@@ -210,6 +251,16 @@ BAD = [
     ("least", "least_integer", "takes the absolute value of the least integer"),
     ("zeros", "zeros_of_0", "counts leading or trailing zeros of 0"),
     ("or_null", "after_the_loop", "reads local variable `t` after the block or function that it belongs to has ended"),
+    ("overlapping", "overlap", "copies memory to where it overlaps itself"),
+    ("overlapping_heap", "heap_overlap", "copies memory to where it overlaps itself"),
+    ("unreachable", "unreachable", "gets to what its compiler takes never to be reached"),
+    ("no_value", "no_value", "reads what nothing wrote"),
+    (
+        "in_a_structure",
+        "of_a_structure",
+        "reads local variable `b` after the block or function that it belongs to has ended",
+    ),
+    ("null_member", "null_member", "reads at a null pointer, address 16"),
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),
 ]
@@ -239,6 +290,25 @@ def test_derivatives_fail_as_the_kernel_does_and_inputs_stay() -> None:
     assert kernel(x[:3]) == 2.0
     assert jax.grad(kernel)(x[:3]).tolist() == [0.0, 1.0, 0.0]
     assert x.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("symbol", ["unreachable", "null_member"])
+def test_derivatives_of_what_is_wrong_for_certain_fail_as_the_kernel_does(symbol: str) -> None:
+    """Where the size says that a pointer is null, or that the end is reached, compilers find it out as well."""
+    kernel = je.kernel(SOURCE, symbol, "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
+    for derivative in (lambda: jax.jvp(kernel, (X,), (X,)), lambda: jax.grad(kernel)(X)):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=rf"\(kernel\.c:{line_of(symbol)}\b"):
+            jax.block_until_ready(derivative())
+    np.testing.assert_allclose(jax.grad(kernel)(X[:2]) if symbol == "unreachable" else [0, 1], [0, 1])
+
+
+def test_a_row_of_an_argument_has_the_argument_s_name() -> None:
+    source = "double k(int n, double **a) {\n return a[n - 4][0] + a[n][0]; }"
+    kernel = je.kernel(source, "k", "n: i32, a: f64[n][2] -> f64", lang="c", options=CHECKED)
+    for n, index in ((3, -1), (4, 4)):
+        message = rf"reads outside of the bounds of argument `a`: index {index}, extent {n} \(kernel\.c:2"
+        with pytest.raises(jax.errors.JaxRuntimeError, match=message):
+            jax.block_until_ready(kernel(np.ones((n, 2))))
 
 
 RIGHT = """

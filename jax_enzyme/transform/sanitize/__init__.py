@@ -3,6 +3,7 @@
 before anything is optimised, with everything inlined that is not recursive:
 
 promises     calls of null pointers, assumptions that do not hold
+members      structures that are returned in registers, member by member
 scalars      local variables start with a pattern; reads of it are failures
 lifetimes    uses of local variables whose block or function has ended
 certain      those of them that cannot fail are removed
@@ -16,6 +17,7 @@ tables       the least and the greatest number in a table
 deferred     reads of what nothing wrote in such a version, told behind it
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
 library      what functions of the C library do to memory that they are handed
+copies       memory that is copied onto itself
 endings      loops look at a flag, recursive functions at their stack
 insertion    where the checks go in
 outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel

@@ -24,6 +24,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, local_offset, range_of, reported
+from jax_enzyme.transform.sanitize.copies import copy_checks
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.library import library_checks
@@ -70,7 +71,9 @@ class BoundsOfFunction:
             if access.instruction not in self._hoisting.own:
                 self._look_at(access, users)
         for call in function.instructions():
-            if checks := library_checks(call, self._provenance, runtime):
+            checks = library_checks(call, self._provenance, runtime)
+            checks += copy_checks(call, self._provenance, users, runtime)
+            if checks:
                 self.before.setdefault(call, []).extend(checks)
             if isinstance(call, I.Call) and callee_name(call) in _FREES:
                 self._provenance.record(call.arguments[1])  # the run time has to know what is no heap

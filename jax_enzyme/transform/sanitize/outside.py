@@ -48,6 +48,7 @@ from jax_enzyme.transform.sanitize.certain import drop_certain_checks
 from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
+from jax_enzyme.transform.sanitize.members import take_members_apart
 from jax_enzyme.transform.sanitize.promises import promise_checks
 from jax_enzyme.transform.sanitize.registers import reveal, start_unwritten, unhide
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -70,6 +71,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     layout, runtime = DataLayout(module), Runtime(module)
     for target in _users(module, function.symbol):
         insert_checks(target, constant_checks(target, runtime), {}, Declarations(module))
+        take_members_apart(target, layout)
         start_unwritten(target, runtime, layout)
     module = run(module, ["sroa"])
     layout, runtime = DataLayout(module), Runtime(module)
@@ -100,8 +102,7 @@ def with_checked_promises(function: ArrayFunction) -> ArrayFunction:
     module = clone(function.module)
     runtime = Runtime(module)
     for target in _users(module, function.symbol):
-        before = {i: checks for i in target.instructions() if (checks := promise_checks(i, runtime))}
-        insert_checks(target, before, {}, Declarations(module))
+        insert_checks(target, promise_checks(target, runtime), {}, Declarations(module))
     return replace(function, module=module)
 
 

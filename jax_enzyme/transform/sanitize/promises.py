@@ -1,4 +1,5 @@
-"""What compilers take for certain: that calls lead to functions, and what `llvm.assume` says.
+"""What compilers take for certain: that calls lead to functions, what `llvm.assume` says, and that what is marked as
+unreachable is never reached.
 
     before    call void @llvm.assume(i1 %allocated)      after    br i1 %allocated, label %fine, label %fails
 
@@ -15,10 +16,12 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
+from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import without_attributes
 from jax_enzyme.ir.metadata import MDNode, MDString
 from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import ConstantNull, InlineAsm, int_value
+from jax_enzyme.ir.values import ConstantNull, InlineAsm, Value, int_value
+from jax_enzyme.transform.failure_sites import site
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
@@ -28,8 +31,30 @@ _ASSUMPTION = (
 )
 
 
-def promise_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:
-    """What is to be checked before an instruction."""
+_UNREACHABLE = (
+    "gets to what its compiler takes never to be reached: the end of a function that returns a value, or what the "
+    "source says is unreachable"
+)
+
+
+def promise_checks(function: Function, runtime: Runtime) -> dict[I.Instruction, list[Check]]:
+    """What is to be checked before the instructions of a function."""
+    found = {i: checks for i in function.instructions() if (checks := _checks_of(i, runtime))}
+    thrown = {i.targets[0] for i in function.instructions() if isinstance(i, I.Invoke)}
+    for block in function.blocks:
+        end, *before = reversed(block.instructions)
+        ends_there = site(runtime.module, before[0]) is not None if before else block in thrown
+        if isinstance(end, I.Unreachable) and not ends_there:
+            status = runtime.failure(_UNREACHABLE, end, None if location(runtime.module, end) else function)
+            found[end] = [_always(status)]
+    return found
+
+
+def _always(status: Value) -> Check:
+    return Check(lambda at: const_int(T.I1, 1), lambda at: status)
+
+
+def _checks_of(instruction: I.Instruction, runtime: Runtime) -> list[Check]:
     if not isinstance(instruction, I.CallBase):
         return []
     if callee_name(instruction) == "llvm.assume" and int_value(holds := instruction.arguments[0]) is None:

@@ -38,7 +38,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.transform.sanitize.lookup import GRAIN, record_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import MOVES, is_of_source, variable_name
+from jax_enzyme.transform.sanitize.scalars import MOVES, element_of_argument, is_of_source, variable_name
 
 _TEXTS = (".str", "str.", "alloc_", "_QQ")
 """What C, Rust and Fortran call constants without a name."""
@@ -166,7 +166,8 @@ class Provenance:
         count, size = int_value(alloca.operands[0]), self.layout.alloc_size(alloca.allocated_type)
         text = variable_name(alloca)
         if count is not None:
-            return Known(alloca, count * size, text, self._unit(alloca.allocated_type), is_of_source(alloca))
+            unit = element_of_argument(alloca) or self._unit(alloca.allocated_type)
+            return Known(alloca, count * size, text, unit, is_of_source(alloca))
         at = Builder(BasicBlock())
         wide = alloca.operands[0]
         if wide.type != T.I64:

@@ -68,7 +68,8 @@ def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) ->
         if alloca not in declared and alloca.allocated_type == PLACE and alloca.name.startswith("failure"):
             continue  # of `failures`, and of no source
         alloca.name = f"{declared.get(alloca) or alloca.name}.v{number}"
-        if alloca not in declared and _whole_accesses(alloca, users, layout) is not None:
+        is_number = isinstance(alloca.allocated_type, T.IntType | T.FloatType | T.PointerType)  # what is returned
+        if alloca not in declared and not is_number and _whole_accesses(alloca, users, layout) is not None:
             continue
         starts = [user for user, _ in users.get(alloca, ()) if is_lifetime(user, "start")]
         for start in starts or [alloca]:

@@ -19,6 +19,7 @@ from jax_enzyme.ir.values import Value, int_value
 
 WORD = 0xFFB5A5A5
 _NUMBER = re.compile(r"\.v\d+.*$")
+_OF_ARGUMENT = re.compile(r"(.*)\.argument\.(\d+)$")  # see `records`
 MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 
 
@@ -131,9 +132,17 @@ def variable_name(alloca: I.Alloca) -> str:
     """What the source calls a variable, for messages. `registers` has numbered them; what front ends need for
     themselves has a name with a point."""
     name = _NUMBER.sub("", alloca.name)
+    if (argument := _OF_ARGUMENT.match(name)) is not None:
+        return f"argument `{argument[1]}`"
     if name.endswith(".local"):  # of `private_globals`
         return f"variable `{name.removesuffix('.local')}`"
     return "a local variable" if not name or "." in name else f"local variable `{name}`"
+
+
+def element_of_argument(alloca: I.Alloca) -> int | None:
+    """The size of an element of an argument that the engine has put together: a pointer, a structure."""
+    argument = _OF_ARGUMENT.match(_NUMBER.sub("", alloca.name))
+    return None if argument is None else int(argument[2])
 
 
 def is_of_source(alloca: I.Alloca) -> bool:
