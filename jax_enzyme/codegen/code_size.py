@@ -25,6 +25,8 @@ _LENGTH = 4000
 """Instructions that a kernel may have when all is inlined, whatever the source has."""
 _GROWTH = 1.25
 """How many times as long as in the source it may become, where that is more."""
+_LIBRARIES = 25
+"""How many times as long as that copies of run-time libraries' functions may make it, before these stay as well."""
 _SHORT = 40
 """Instructions of a function that is inlined however often."""
 
@@ -49,29 +51,31 @@ def leave_large(module: Module, root: str, *, may_grow: bool = True) -> bool:
     for reachable in found:
         for function, _ in bottom_up(reachable, lambda f: [c for c in calls[f] if c in inlined], lengths):
             lengths[function] = own[function]
-    large = {f for f in lengths if f in inlined and _is_of_the_source(f)}
     calls = {f: {c: n for c, n in calls[f].items() if c in inlined} for f in lengths}
     limit = max(_LENGTH, int((_GROWTH if may_grow else 1) * sum(lengths.values())))
-    while True:
-        lengths = _lengths(lengths, calls, own)
-        if sum(length for f, length in lengths.items() if f in kept or f not in inlined) <= limit:
-            break
-        copies = _copies(lengths, calls, inlined, kept)
-        costs = {f: (copies[f] - 1) * length for f, length in lengths.items() if length > _SHORT and f in large}
-        dearest = max(costs, key=costs.__getitem__, default=start)
-        if not costs.get(dearest):
-            break
-        inlined.discard(dearest)
-        large.discard(dearest)
-        for called in calls.values():
-            called.pop(dearest, None)
-        dearest.attributes = without_attributes(module, dearest.attributes, frozenset({_INLINE}))
+    source = {f for f in lengths if f in inlined and _is_of_the_source(f)}
+    for large, most in ((source, limit), (inlined.intersection(lengths), _LIBRARIES * limit)):
+        while True:
+            lengths = _lengths(lengths, calls, own)
+            if sum(length for f, length in lengths.items() if f in kept or f not in inlined) <= most:
+                break
+            copies = _copies(lengths, calls, inlined, kept)
+            costs = {f: (copies[f] - 1) * length for f, length in lengths.items() if length > _SHORT and f in large}
+            dearest = max(costs, key=costs.__getitem__, default=start)
+            if not costs.get(dearest):
+                break
+            inlined.discard(dearest)
+            large.discard(dearest)
+            for called in calls.values():
+                called.pop(dearest, None)
+            dearest.attributes = without_attributes(module, dearest.attributes, frozenset({_INLINE}))
     return any(calls.values())
 
 
 def _is_of_the_source(function: Function) -> bool:
     """Code without places is our run-time libraries'. They move numbers of any type, which only their callers tell:
-    inlined, they are known to move these."""
+    inlined, they are known to move these. So they stay only where a kernel would be longer than it can be compiled: an
+    assignment to an object has 50,000 instructions before it is known of which type that is."""
     return any(kind == "dbg" for kind, _ in function.metadata)
 
 

@@ -93,3 +93,27 @@ def test_functions_in_tables_are_counted() -> None:
     mark_for_inlining(module, ["k"])
     leave_large(module, "k")
     assert _length(run(module, ["always-inline", "globaldce"])) < 5000
+
+
+def test_libraries_are_not_copied_beyond_all_bounds() -> None:
+    """As every assignment of Fortran's to an allocatable variable asks what there may be to free, of all types. What
+    has no places, as run-time libraries have none, is copied as long as that can be compiled."""
+    arithmetic = "\n".join(f"%m{n + 1} = fadd double %m{n}, {n}.5" for n in range(500))
+    calls = "\n".join(f"%v{n + 1} = call double @assign(double %v{n})" for n in range(200))
+    for count, stays in ((50, False), (200, True)):
+        some = "\n".join(calls.splitlines()[:count])
+        module = parse(f"""
+define internal double @assign(double %m0) {{
+{arithmetic}
+ret double %m500
+}}
+define double @k(double %v0) {{
+{some}
+ret double %v{count}
+}}
+""")
+        mark_for_inlining(module, ["k"])
+        leave_large(module, "k")
+        assert _length(module) < 1000
+        length = _length(run(module, ["always-inline", "globaldce"]))
+        assert length < 1000 if stays else length > 500 * count
