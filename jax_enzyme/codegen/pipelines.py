@@ -21,6 +21,8 @@ from jax_enzyme.working import LOG
 
 LONG = 12_000
 """Bytes of bitcode from which on a module is long: some 1,000 instructions."""
+_TOLD = "-Rpass=loop-unroll"
+"""Clang is to tell of every loop that it unrolls, and names the option where it does."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,25 @@ class Pipeline:
 
     def run(self, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
         """The module after the pipeline: the same one, changed, or another."""
-        if (bitcode := _for_clang(native)) is not None:
-            words = (f"--target={native.triple}", *self._words())
-            return llvm.parse_bitcode(_through_clang(bitcode, words), llvm.create_context())
+        if self.is_for_clang(native, bitcode := native.as_bitcode()):
+            return llvm.parse_bitcode(self.through_clang(native, bitcode)[0], llvm.create_context())
         run_on_module(builder.getModulePassManager(), native, builder)
         return native
 
-    def is_for_clang(self, native: llvm.ModuleRef) -> bool:
-        return _for_clang(native) is not None
+    def is_for_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> bool:
+        """Whether clang is to optimise a module, in a process of its own, which has this bitcode."""
+        return len(bitcode) >= LONG and _is_of_this_machine(native) and clang_of_the_same_version()
+
+    def through_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> tuple[bytes, bool]:
+        """The bitcode after the pipeline, of a module for the machine of `native`; whether a loop was unrolled."""
+        words = ("-emit-llvm", "-fno-discard-value-names", _TOLD, f"--target={native.triple}", *self._words())
+        done = run_clang(bitcode, words)
+        if done.returncode:
+            raise LoweringError(
+                f"LLVM could not optimise the code of a kernel: {done.stderr.decode(errors='replace')[-2000:]}",
+                remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
+            )
+        return done.stdout, _TOLD.encode() in done.stderr
 
     def _words(self) -> tuple[str, ...]:
         """The same for clang's driver."""
@@ -89,23 +102,6 @@ def _layout() -> str:
 def _is_of_this_machine(native: llvm.ModuleRef) -> bool:
     """Whether clang takes the module as it is: where its data layout is not that of the processor it changes it."""
     return native.triple.startswith(host().triple.partition("-")[0]) and native.data_layout == _layout()
-
-
-def _for_clang(native: llvm.ModuleRef) -> bytes | None:
-    """The bitcode of a module that clang is to optimise, in a process of its own."""
-    if not _is_of_this_machine(native) or len(bitcode := native.as_bitcode()) < LONG or not clang_of_the_same_version():
-        return None
-    return bitcode
-
-
-def _through_clang(bitcode: bytes, words: tuple[str, ...]) -> bytes:
-    done = run_clang(bitcode, ("-emit-llvm", "-fno-discard-value-names", *words))
-    if done.returncode:
-        raise LoweringError(
-            f"LLVM could not optimise the code of a kernel: {done.stderr.decode(errors='replace')[-2000:]}",
-            remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
-        )
-    return done.stdout
 
 
 def run_clang(code: bytes, words: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:

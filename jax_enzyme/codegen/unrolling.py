@@ -30,24 +30,34 @@ def optimised(source: Module, native: llvm.ModuleRef, pipeline: Pipeline, builde
     """`native` after the whole pipeline; where its `source` wants loops unrolled, after as much of it as that takes."""
     if not (_says(source, _WISH) or _says(source, _HIDDEN)):
         return pipeline.run(native, builder)
+    code = native.as_bitcode()
     for turn in range(_ROUNDS):
-        wishing = _renamed(native, _HIDDEN, _WISH)
-        if turn and wishing is native:  # all of them are met, or gone
+        wishing = _renamed(code, _HIDDEN, _WISH)
+        if turn and wishing == code:  # all of them are met, or gone
             break
-        if not pipeline.is_for_clang(wishing):
-            run_on_functions(builder.getFunctionPassManager(), wishing.functions, builder)
-            wishing = _renamed(wishing, _WISH, _HIDDEN)
-        native = _renamed(pipeline.run(wishing, builder), _WISH, _HIDDEN)
-    return native
+        if pipeline.is_for_clang(native, wishing):
+            code, is_unrolled = pipeline.through_clang(native, wishing)
+        else:
+            native = _parsed(wishing)
+            run_on_functions(builder.getFunctionPassManager(), native.functions, builder)
+            native = _parsed(_renamed(native.as_bitcode(), _WISH, _HIDDEN))
+            code, is_unrolled = pipeline.run(native, builder).as_bitcode(), True
+        code = _renamed(code, _WISH, _HIDDEN)
+        if not is_unrolled:
+            break
+    return _parsed(code)
 
 
-def _renamed(native: llvm.ModuleRef, old: str, new: str) -> llvm.ModuleRef:
-    """The module with the wishes under another name; the same module where it has none. LLVM's bitcode is changed:
-    after inlining its text may be very long, and LLVM takes longest to write and read the numbers of tables."""
-    bitcode = renamed = native.as_bitcode()
+def _renamed(code: bytes, old: str, new: str) -> bytes:
+    """Bitcode with the wishes under another name. After inlining the text of a module may be very long, and LLVM takes
+    longest to write and read the numbers of tables."""
     for wish in _WISHES:
-        renamed = renamed.replace(f"{old}{wish}".encode(), f"{new}{wish}".encode())
-    return native if renamed == bitcode else llvm.parse_bitcode(renamed, llvm.create_context())
+        code = code.replace(f"{old}{wish}".encode(), f"{new}{wish}".encode())
+    return code
+
+
+def _parsed(code: bytes) -> llvm.ModuleRef:
+    return llvm.parse_bitcode(code, llvm.create_context())
 
 
 def _says(module: Module, name: str) -> bool:

@@ -62,4 +62,4 @@ def test_short_modules_and_those_of_devices_stay_in_this_process(count: int, tri
 
 def test_what_fails_outside_is_an_error() -> None:
     with pytest.raises(LoweringError, match="could not optimise"):
-        pipelines._through_clang(b"no bitcode", ())
+        Pipeline(2).through_clang(llvm.parse_assembly(""), b"no bitcode")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import llvmlite.binding as llvm
 import pytest
 
 from jax_enzyme.codegen import derived, pipelines, unrolling
@@ -42,6 +43,7 @@ end:
 !1 = !{!"llvm.loop.unroll.enable"}
 !2 = distinct !{!2, !1}
 """
+_UNKNOWN = SOURCE.replace("label %unknown.entry, !llvm.loop !0", "label %unknown.entry")
 
 
 def test_what_cannot_be_unrolled_is_left_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
@@ -80,3 +82,27 @@ def test_a_long_module_is_unrolled_by_the_one_process_that_optimises_it(monkeypa
     assert native.count("fadd") == 5
     assert native.count("hide.loop.unroll.enable") == 1
     assert "llvm.loop.unroll.enable" not in native
+
+
+@pytest.mark.parametrize(("text", "unrolled"), [(SOURCE, [True, False]), (_UNKNOWN, [False])])
+def test_a_long_module_is_optimised_again_where_a_loop_was_unrolled(
+    monkeypatch: pytest.MonkeyPatch, text: str, unrolled: list[bool]
+) -> None:
+    """What stays a loop though it wishes otherwise, as in run-time libraries, doubles no work."""
+    if not pipelines.clang_of_the_same_version():
+        pytest.skip("long modules are optimised in this process")
+    monkeypatch.setattr(pipelines, "LONG", 1)
+    found: list[bool] = []
+    through = Pipeline.through_clang
+
+    def counted(self: Pipeline, native: llvm.ModuleRef, bitcode: bytes) -> tuple[bytes, bool]:
+        code, is_unrolled = through(self, native, bitcode)
+        found.append(is_unrolled)
+        return code, is_unrolled
+
+    monkeypatch.setattr(Pipeline, "through_clang", counted)
+    source = parse(text)
+    retarget(source, target_machine())
+    pipeline = Pipeline(2)
+    unrolling.optimised(source, parse_checked(source), pipeline, pipeline.builder())
+    assert found == unrolled
