@@ -328,6 +328,8 @@ class _Suggestion:
         if self.given is not None and (self.given.out or self.given.inout):
             return "out " if name in self.given.out else "inout " if name in self.given.inout else ""
         known = self.found.get(root)
+        if not root.path and self.known.parameter_name(root.index) in self.known.outputs:
+            return "out "
         if is_const or known is None or not known.writes:
             return ""
         self.directions.append(name)

@@ -33,6 +33,11 @@ def may_rename(unit: Unit, name: str) -> bool:
     return unit.likely is not None and not unit.likely.isdisjoint(unit.renamed.get(name, ()))
 
 
+def may_be_renamed(unit: Unit, name: str) -> bool:
+    """Whether a macro without parameters puts another name for one that the text of a unit is likely to define."""
+    return unit.likely is not None and name in unit.likely and any(name in macros for macros in unit.renamed.values())
+
+
 def may_paste(unit: Unit) -> bool:
     """Whether macros of a unit make names of several words."""
     return unit.mentioned is not None and PASTING in unit.mentioned

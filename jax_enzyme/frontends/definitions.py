@@ -21,6 +21,10 @@ _DECLARED = re.compile(r"\bextern\b[^;{}=\"]*;")
 _FORTRAN = re.compile(r"^(?!\*|c(?:\W|$))[^\n!]*?\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I | re.M)
 """Not in comments, which in the old form are lines with `*` or `C` in front: they mention what others define."""
 _CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")
+_GENERIC = re.compile(
+    r"^[ \t]*interface[ \t]+(\w+)[ \t]*(?:![^\n]*)?\r?$(.*?)^[ \t]*end[ \t]*interface\b", re.I | re.M | re.S
+)
+_PROCEDURES = re.compile(r"^[ \t]*(?:module[ \t]+)?procedure\b(?:[ \t]*::)?([^!\n]*)", re.I | re.M)
 _COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
 _BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
 _DATA = re.compile(r"^[ \t]*data\b", re.I | re.M)
@@ -53,6 +57,14 @@ def bound(source: Source) -> frozenset[str]:
     """All words, in lower case, of statements of a Fortran source that bind something to C."""
     text = _CONTINUED.sub(" ", source.text.lower())
     return frozenset(word for line in text.splitlines() if "bind" in line for word in _WORD.findall(line))
+
+
+def generic(source: Source, name: str) -> list[str]:
+    """The procedures, in lower case, that a Fortran source calls by a name in common."""
+    text = _CONTINUED.sub(" ", source.text) if source.lang == "fortran" else ""
+    bodies = [match[2] for match in _GENERIC.finditer(text) if match[1].lower() == name.lower()]
+    lines = [match[1].lower() for body in bodies for match in _PROCEDURES.finditer(body)]
+    return [word for line in lines for word in _WORD.findall(line)]
 
 
 def parts(name: str) -> list[str]:

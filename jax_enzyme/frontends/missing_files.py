@@ -52,11 +52,15 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
         remedy = "add the file that has it to the sources, or name the folder of its .mod file: flags=('-Ifolder',)"
         return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
     name = match["c"] or match["fortran"]
-    searched = list(dict.fromkeys([os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]))
+    including = _including(error, unit)
+    near = [os.path.dirname(str(file)) or "." for file in (including or unit.name, unit.name)]
+    searched = list(dict.fromkeys([*near, *_include_folders(unit.flags)]))
     more = f" and {len(searched) - _LISTED} more" if len(searched) > _LISTED else ""
-    cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched[:_LISTED])}{more}"
+    cause = f"{including or unit.name} includes {name}, which is in none of the folders: "
+    cause += f"{', '.join(searched[:_LISTED])}{more}"
     unmade = (folder for folder in searched if _template(folder, name))
-    found = list(dict.fromkeys((*_of_python(name), *unmade, *_folders_with(name, [unit, *units]))))
+    paths = [path for path in (including, *(one.source.path for one in (unit, *units))) if path is not None]
+    found = list(dict.fromkeys((*_of_python(name), *unmade, *_folders_with(name, paths))))
     template = _template(found[0], name) if found else None
     there = [folder for folder in found if not _template(folder, name)]
     if template:
@@ -69,6 +73,13 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
     else:
         remedy = f"name the folder that {name} is in: flags=('-Ifolder',)"
     return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
+
+
+def _including(error: CompileError, unit: Unit) -> Path | None:
+    """The file that includes what is missing, where it is not the source itself but another that that includes."""
+    file = Path(re.sub(r"(:\d+)+$", "", error.place or ""))
+    is_source = unit.source.path is not None and os.path.realpath(file) == os.path.realpath(unit.source.path)
+    return file if file.is_file() and not is_source else None
 
 
 def _with_extensions(error: CompileError, unit: Unit) -> CompileError:
@@ -102,7 +113,8 @@ def _with_whole(error: CompileError, unit: Unit) -> CompileError:
 
 def _template(folder: str, name: str) -> str | None:
     """What a file in a folder is made of when the sources are configured, where it is not there itself."""
-    paths = [os.path.join(folder, name + ending) for ending in ("", *_TEMPLATES)]
+    names = [*(name + ending for ending in ("", *_TEMPLATES)), f"{os.path.splitext(name)[0]}.in"]
+    paths = [os.path.join(folder, one) for one in names]
     found = next((path for path in paths if os.path.isfile(path)), None)
     return found if found != paths[0] else None
 
@@ -131,10 +143,9 @@ def _upwards(folder: Path) -> Iterator[Path]:
             return
 
 
-def _folders_with(name: str, units: Sequence[Unit]) -> Iterator[str]:
-    """Folders near the sources, those near the first one first, from which a name leads to a file, or to what one is
+def _folders_with(name: str, paths: Sequence[Path]) -> Iterator[str]:
+    """Folders near some files, those near the first one first, from which a name leads to a file, or to what one is
     made of. What lies above the folder of a whole project is not near."""
-    paths = [unit.source.path for unit in units if unit.source.path is not None]
     parents = list(dict.fromkeys(path.parent for path in paths))
     seen: set[str] = set()
     above = [up for parent in parents for up in _upwards(parent)]

@@ -22,11 +22,21 @@ from typing import Literal
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, fortran_modules, symbols
-from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_paste, may_rename, plain, with_part_of
+from jax_enzyme.frontends.candidates import (
+    Candidates,
+    is_known,
+    may_be_renamed,
+    may_define,
+    may_paste,
+    may_rename,
+    plain,
+    with_part_of,
+)
 from jax_enzyme.frontends.clang import READS_ERRNO, SETS_ERRNO, compile_c, compile_cpp
 from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twice
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
+from jax_enzyme.frontends.definitions import generic
 from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
 from jax_enzyme.frontends.fortran_types import with_common_sizes
@@ -148,7 +158,7 @@ class SourceSet:
         """The symbols of functions, by what they are called in their source; what no source defines is left out.
         CompileError where a name is not unique, or a named source does not compile."""
         with self._lock:
-            found = {name: self._find_or_compile(name) or self._instance(name, []) for name in names}
+            found = {name: self._find_or_compile(name) or self._instance(name, [], self.units) for name in names}
             return {name: one[1] for name, one in found.items() if one is not None}
 
     @cached_property
@@ -179,7 +189,7 @@ class SourceSet:
             return found
         self._raise_failure(written(symbol).name.lower())
         meant: list[str] = []
-        made = self._instance(symbol, meant)
+        made = self._instance(symbol, meant, self.units)
         if made is not None:
             return made
         for one in self._compiled():
@@ -188,6 +198,8 @@ class SourceSet:
                 if isinstance(other, Compiled) and find(symbol, other.names.functions):
                     raise compiled_in_two_ways(one.unit, flags, symbol)
         external = [name for one in self._compiled() for name in one.external]
+        if procedures := [p for unit in self.units for p in generic(unit.source, symbol.rpartition("::")[2])]:
+            raise symbols.generic_name(symbol, procedures, external, self.place)
         raise symbols.not_found(symbol, external, meant, self.place, self._language)
 
     def _described(self, one: Compiled, wanted: Collection[str]) -> Compiled:
@@ -217,7 +229,7 @@ class SourceSet:
             except symbols.NotUnique:
                 raise
             except CompileError:
-                if self._instance(symbol, []) is None:
+                if self._instance(symbol, [], self.units) is None:
                     raise
                 return None  # an instance of a kernel
         if any(is_on_device(one.ir, symbol, one.unit.source, kernels=True) for one in compiled):
@@ -244,6 +256,9 @@ class SourceSet:
             if (found := self._find(symbol)) is not None:
                 return found
         self._raise_failure(asked)
+        renaming = (unit for unit in self.units if unit in self._done and may_be_renamed(unit, asked))
+        if found := self._instance(symbol, [], renaming):
+            return found
         while found is None and (waiting := self._waiting()):
             self._compile(with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
@@ -261,11 +276,11 @@ class SourceSet:
             raise defined_twice(root, *(strong or local)[:2])
         return (strong or homes)[0], root
 
-    def _instance(self, symbol: str, meant: list[str]) -> tuple[Compiled, str] | None:
-        """A function that no source emits by itself: of a template, or static and unused. None where none has it;
-        `meant` is then what the compiler thinks is meant."""
+    def _instance(self, symbol: str, meant: list[str], units: Iterable[Unit]) -> tuple[Compiled, str] | None:
+        """A function that units do not emit by themselves, or under another name: of a template, static and unused, or
+        renamed by a macro. None where none has it; `meant` is then what the compiler thinks is meant."""
         name = written(symbol).name.encode()
-        able = [unit for unit in self.units if unit.source.lang in ("c", "c++", "cuda")]
+        able = [unit for unit in units if unit.source.lang in ("c", "c++", "cuda")]
         for unit in sorted(able, key=lambda unit: name not in unit.source.contents):
             done = self._done.get(unit)
             asked = instance(done.unit if isinstance(done, Compiled) else unit, symbol)

@@ -86,6 +86,15 @@ def not_found(symbol: str, external: Sequence[str], meant: Sequence[str], place:
     )
 
 
+def generic_name(symbol: str, procedures: Sequence[str], defined: Sequence[str], place: str) -> CompileError:
+    """What is said of a name that Fortran procedures have in common."""
+    names = [_usable(found[0], defined) if len(found := find(one, defined)) == 1 else one for one in procedures]
+    listed = _listed(names, defined)
+    return CompileError(
+        f"`{symbol}` is a generic name, of {listed}", place, f'name the procedure that is meant: "{names[0]}"'
+    )
+
+
 def _listed(names: Sequence[str], defined: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(_usable(name, defined) for name in names[:_LISTED]) + more

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from jax_enzyme.ir.debug import is_written_in, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDString, MDValue
@@ -14,15 +15,16 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.transform.source_types import POINTERS, SourceType, plain_type, source_type
 
-INTENT_IN = "je.intent.in"
-"""The annotation of a procedure that lists the arguments which Fortran's text says are only read."""
+INTENTS = MappingProxyType({"in": "je.intent.in", "out": "je.intent.out"})
+"""The annotations of a procedure that list the arguments which Fortran's text says are only read, and only written."""
 
 
 @dataclass(frozen=True)
 class Prototype:
     """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known, and has
     those of the source: not the lengths of its texts, which a Fortran compiler adds. `nodes` and `result_node` are the
-    same types as the debug information has them."""
+    same types as the debug information has them; `outputs` are the names of arguments that Fortran says are
+    only written."""
 
     name: str
     place: str | None = None
@@ -33,6 +35,7 @@ class Prototype:
     is_rust: bool = False
     nodes: tuple[MDValue, ...] = ()
     result_node: MDValue | None = None
+    outputs: frozenset[str] = frozenset()
 
     def parameter_name(self, index: int) -> str | None:
         """The name of a parameter in the source, counted from 0."""
@@ -63,7 +66,8 @@ def prototype(module: Module, function: Function) -> Prototype:
         types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
     hidden = is_fortran and types is not None and types[0] is None
     names = _names(module, function, hidden=hidden, count=len(types or ()) - 1)
-    for index in [i for i, name in names.items() if types and name in _not_written(module, subprogram)]:
+    inputs = _of_intent(module, subprogram, "in")
+    for index in [i for i, name in names.items() if types and name in inputs]:
         if types and index + 1 < len(types) and (known := types[index + 1]) is not None:
             types[index + 1] = replace(known, is_const=True)
     return Prototype(
@@ -76,20 +80,21 @@ def prototype(module: Module, function: Function) -> Prototype:
         is_written_in(module, subprogram, "Rust"),
         tuple(nodes or ())[1:],
         nodes[0] if nodes else None,
+        _of_intent(module, subprogram, "out"),
     )
 
 
-def _not_written(module: Module, subprogram: MDNode) -> list[str]:
-    """The arguments that Fortran says are only read."""
+def _of_intent(module: Module, subprogram: MDNode, intent: str) -> frozenset[str]:
+    """The arguments of which Fortran says so."""
     annotations = resolve(module, subprogram.get("annotations"))
     notes = [] if annotations is None else [resolve(module, note) for note in annotations.operands]
-    return [
+    return frozenset(
         name
         for note in notes
-        if note is not None and len(note.operands) == 2 and note.operands[0] == MDString(INTENT_IN)
+        if note is not None and len(note.operands) == 2 and note.operands[0] == MDString(INTENTS[intent])
         if isinstance(text := note.operands[1], MDString)
         for name in text.text.split(",")
-    ]
+    )
 
 
 def _of_fortran(module: Module, known: SourceType | None, node: MDValue) -> SourceType | None:

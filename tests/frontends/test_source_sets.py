@@ -167,6 +167,34 @@ def test_names_that_macros_rename_do_not_need_the_whole_folder(
         source_set(tmp_path).program("my_step")
 
 
+def test_a_function_by_the_name_that_a_macro_replaces_does_not_need_the_whole_folder(
+    write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(
+        names__h="#define inner_half half\n",
+        half__c='#include "names.h"\ndouble inner_half(double x) { return x / 2; }\n',
+        other__c='#include "names.h"\ndouble half(double);\ndouble other(double x) { return inner_half(x); }\n',
+    )
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        assert source_set(tmp_path).program("inner_half").symbol == "half"
+    assert "half.c" in caplog.text
+    assert "other.c" not in caplog.text
+
+
+def test_the_name_that_procedures_have_in_common(write: Write, tmp_path: Path) -> None:
+    need("flang-22")
+    write(
+        m__f90="module m\n Interface half ! of any\n  module procedure :: of_one, &\n    of_two\n"
+        " end interface half\ncontains\n"
+        " real function of_one(x)\n  real, intent(in) :: x\n  of_one = x / 2\n end\n"
+        " real function of_two(x, y)\n  real, intent(in) :: x, y\n  of_two = (x + y) / 2\n end\nend module\n"
+    )
+    for name in ("half", "m::HALF"):
+        with pytest.raises(CompileError, match=r"is a generic name, of m::of_one, m::of_two\b") as caught:
+            source_set(tmp_path).program(name)
+        assert caught.value.remedy == 'name the procedure that is meant: "m::of_one"'
+
+
 def test_comments_of_fortran_define_nothing(write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     need("flang-22")
     body = "      REAL*8 X\n      X = X / 2\n      END\n"
@@ -476,12 +504,27 @@ def test_a_header_that_is_elsewhere(write: Write, tmp_path: Path) -> None:
     assert f"-I{tmp_path / 'include' / 'deep'}" in (caught.value.remedy or "")
 
 
-def test_a_header_that_configure_makes(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["config.h.in", "config.in"])
+def test_a_header_that_configure_makes(write: Write, tmp_path: Path, name: str) -> None:
     path, _ = write(project__src__step__c='#include "config.h"\n' + HALF, config__h="")
-    template = tmp_path / "project" / "config.h.in"
+    template = tmp_path / "project" / name
     template.touch()
     with pytest.raises(CompileError, match=r"includes config\.h") as caught:
         load(path, "half")
+    assert f"makes it of {template}" in (caught.value.remedy or "")
+
+
+def test_a_header_that_configure_makes_for_a_header_far_from_the_source(write: Write, tmp_path: Path) -> None:
+    """The folders around the source, which are many, are not looked through first."""
+    path, *_ = write(
+        mine__step__c='#include "scale.h"\n' + HALF, library__src__scale__h='#include "made.h"\n', library__LICENSE=""
+    )
+    for number in range(450):
+        (tmp_path / "mine" / f"folder{number}").mkdir()
+    template = tmp_path / "library" / "made.h.in"
+    template.touch()
+    with pytest.raises(CompileError, match=r"src/scale\.h includes made\.h, which is in none of the folders") as caught:
+        load(path, "half", flags=(f"-I{tmp_path / 'library' / 'src'}",))
     assert f"makes it of {template}" in (caught.value.remedy or "")
 
 

@@ -126,15 +126,26 @@ def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
         real(8), allocatable, intent(out) :: x(:)
         allocate (x(n), source=1.0d0)
       end subroutine
+      subroutine sums(x, total, first)
+        real(8), intent(inout) :: x(2)
+        real(8), intent(out), optional :: total, first
+        if (present(total)) total = sum(x)
+        if (present(first)) then
+          if (x(1) > 0) first = x(1)
+        end if
+        x = 0
+      end subroutine
     end module"""
     text = je.suggest_signature(source, "squares", lang="fortran")
     assert text.startswith("out r: f64[n], n: i32[], x: f64[n]  # guessed")
     x = jnp.arange(3.0)
     np.testing.assert_allclose(je.kernel(source, "squares", text, lang="fortran")(x), x**2)
-    assert (
-        je.suggest_signature(source, "m::grow", lang="fortran")
-        == "n: i32[], inout x: f64[x_size]  # guessed: directions of x"
-    )
+    # What is said to be an output is no guess, however it is written.
+    assert je.suggest_signature(source, "m::grow", lang="fortran") == "n: i32[], out x: f64[x_size]"
+    text = je.suggest_signature(source, "m::sums", lang="fortran")
+    assert text == "inout x: f64[2], out total: f64[], out first: f64[]  # guessed: directions of x"
+    sums = je.kernel(source, "m::sums", lang="fortran")
+    np.testing.assert_array_equal(jnp.stack(sums(jnp.array([2.0, 3.0]))[1:]), [5, 2])
 
 
 def test_numbers_without_a_dtype() -> None:
