@@ -6,8 +6,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 
-from jax_enzyme.frontends.definitions import PASTING, parts
+from jax_enzyme.frontends.definitions import PASTING, headers_with, parts
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
 from jax_enzyme.frontends.spelling import Spelling, spelling
@@ -99,11 +100,16 @@ class Candidates:
 
 def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
     """The units that may define a name which no text defines, where macros make names. First those that define a name
-    for which a macro puts this one; then those that paste words together and have some of which the name is made, the
+    for which a macro puts this one; then those that include a file in which it has its body, where one is called like
+    such a file only that; then those that paste words together and have some of which the name is made, the
     fewer the better; then those that are likely to define the longest part of it: what macros put in front of names, or
     behind them, may be somewhere else. Then all that mention a part."""
     if found := [unit for unit in units if may_rename(unit, name)]:
         return found
+    holders = {unit: headers for unit in units if (headers := headers_with(unit.source, unit.flags, name))}
+    if holders:
+        alike = [unit for unit, headers in holders.items() if any(_is_alike(unit.name, one.name) for one in headers)]
+        return alike or list(holders)
     pasting = list(filter(may_paste, units))
     made = [(count, unit) for unit in pasting if (count := _pieces(name, unit.mentioned or frozenset())) > 1]
     if made:
@@ -113,6 +119,12 @@ def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
         if found := [unit for unit in units if unit.likely is not None and part in unit.likely]:
             return found
     return [unit for unit in units if _mentions(unit, name)]
+
+
+def _is_alike(name: str, other: str) -> bool:
+    """Whether one file is called like another, but for what stands in front: pow_int.c and lib_pow_int.h."""
+    short, long = sorted((Path(one).stem.lower() for one in (name, other)), key=len)
+    return f"_{long}".endswith(f"_{short}")
 
 
 def _pieces(name: str, words: frozenset[str]) -> int:

@@ -1,8 +1,9 @@
 """Which source files are likely to define a function, told from their text: what a kernel needs is compiled first.
 
 A name that none is likely to define may be one that macros make. Then come the sources that are likely to define a name
-for which a macro puts it, then those likely to define a part of it, then all that mention a part of it anywhere, in
-files that they include too.
+for which a macro puts it, then those that include a file which defines it (functions that are inline everywhere but in
+one source), then those likely to define a part of it, then all that mention a part of it anywhere, in files that they
+include too.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _DATA = re.compile(r"^[ \t]*data\b", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
 _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
+_INCLUDE_OF_FOLDERS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.M)
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
 _FOLDER = re.compile(r"-(?:I|iquote|isystem)=?(.*)")
 _HIDDEN = ("-include", "-imacros", "@")
@@ -121,6 +124,25 @@ def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
     return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
 
 
+def headers_with(source: Source, flags: Sequence[str], name: str) -> list[Path]:
+    """The files that a C source itself includes, from beside it or from folders of the flags, and in which a function
+    of a name, in lower case, has its body."""
+    if source.lang != "c":
+        return []
+    files = (folder / file for file in _INCLUDE_OF_FOLDERS.findall(source.text) for folder in _folders(flags))
+    paths = [*map(Path, sorted(included(source, flags))), *filter(Path.is_file, files)]
+    return [path for path in paths if name in _bodies(str(path), path.stat().st_mtime_ns)]
+
+
+@lru_cache(maxsize=1024)
+def _bodies(path: str, changed: int) -> frozenset[str]:
+    """The functions, in lower case, that have bodies in a file."""
+    text = _C_COMMENT.sub(" ", Path(path).read_text(errors="replace"))
+    closes = _closing(text)
+    ends = ((match[1].lower(), closes.get(match.end() - 1)) for match in _CALLED.finditer(text))
+    return frozenset(name for name, end in ends if end is not None and text[end + 1 : end + 200].lstrip()[:1] == "{")
+
+
 def _folders(flags: Sequence[str]) -> list[Path]:
     found: list[Path] = []
     for index, flag in enumerate(flags):
@@ -159,7 +181,7 @@ def _defined(text: str) -> set[str]:
     that stand alone in parentheses, as in `NAME(f)(x) {`. And variables: names before `=`, `[` and `;`."""
     found: set[str] = set()
     closes = _closing(text)
-    for match in re.finditer(r"\b([A-Za-z_]\w*)\s*\(", text):
+    for match in _CALLED.finditer(text):
         end = closes.get(match.end() - 1)
         behind = text[end + 1 : end + 200].lstrip() if end is not None else ""
         if behind[:1] in ("{", ":") or behind[:1].isalpha() or behind.startswith("_"):

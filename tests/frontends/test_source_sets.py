@@ -167,6 +167,29 @@ def test_names_that_macros_rename_do_not_need_the_whole_folder(
         source_set(tmp_path).program("my_step")
 
 
+def test_functions_that_are_inline_but_in_one_source(
+    write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No word of a source tells which has them: its own text does not have their names."""
+    inline = (
+        "{lib} double {name}(double x);\n#ifndef PLAIN\n{lib} double {name}(double x) {{ return x / 2; }}\n#endif\n"
+    )
+    write(
+        include__lib__vec_half__h=inline.format(lib="INLINE", name="lessened"),
+        include__lib__more__h=inline.format(lib="INLINE", name="weakened"),
+        step__c="#define PLAIN\n#define INLINE\n#include <lib/vec_half.h>\n#include <lib/more.h>\n"
+        "double step(double x) { return lessened(x) + weakened(x); }\n",
+        half__c="#define INLINE\n#include <lib/vec_half.h>\n",
+        bodies__c="#define INLINE\n#include <math.h>\n#include <lib/more.h>\n",
+        other__c="double lessened(double);\ndouble other(double x) { return lessened(x) + 1; }\n",
+    )
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        sources = source_set(tmp_path, flags=(f"-I{tmp_path / 'include'}",))
+        assert functions(sources.program("step").ir) == {"step", "lessened", "weakened"}
+    assert "half.c" in caplog.text
+    assert "other.c" not in caplog.text
+
+
 def test_a_function_by_the_name_that_a_macro_replaces_does_not_need_the_whole_folder(
     write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
