@@ -14,7 +14,7 @@ from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipe, Recipes, Reload, Repeat, Resident
-from jax_enzyme.ad.plan.tape import Slot
+from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
 from jax_enzyme.ad.reversal import Reversal, Routine, plan_reversal
 from jax_enzyme.analysis.loops import Loop
@@ -196,17 +196,19 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
             place = places.of_value(key, plan.recipes)
             yield Kept(place, _spelled(key), str(slot.type), counts, size, per_iteration, _why_taped(plan, key))
         else:
-            yield _chain(key, slot, places)
+            yield _chain(plan.tape, key, slot, places)
 
 
-def _chain(key: object, slot: Slot, places: _Places) -> Kept:
+def _chain(tape: Tape, key: object, slot: Slot, places: _Places) -> Kept:
     assert isinstance(key, tuple)
     loop = key[1]
     assert isinstance(loop, Loop)
     counts = tuple(count for _, count in slot.loops)
-    why = "the number of its iterations has no bound that is known in advance: they are chained in an arena"
-    place = places.of_block(loop.header)
-    return Kept(place, "the last iteration of a loop", "ptr", counts, 8 * slot.items, slot.frame.loop is not None, why)
+    what, why = "the last iteration of a loop", "they are chained in an arena"
+    if tape.frames[loop].length is not None:
+        what, why = "the row of a loop", "it has memory from an arena when it begins"
+    why = f"the number of its iterations has no bound that is known in advance: {why}"
+    return Kept(places.of_block(loop.header), what, "ptr", counts, 8 * slot.items, slot.frame.loop is not None, why)
 
 
 def _why_taped(plan: Plan, value: Value) -> str:

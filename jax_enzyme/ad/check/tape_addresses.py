@@ -39,7 +39,7 @@ class _Slots:
             self._check(frame, slots, tape.node_threads is None)
 
     def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]], linked: bool) -> None:
-        end = 8 if linked and frame.loop is not None else 0
+        end = 8 if linked and frame.loop is not None and frame.length is None else 0
         for first, after, key, _ in slots:
             if first < end or after > frame.size:
                 raise EmissionError(self._function, f"the slot of {name_of(key)} overlaps another or leaves its frame")
@@ -63,7 +63,7 @@ class Sweep:
         self.cfg = Cfg(function)
         self.block_of = {i: b for b in self.cfg.rpo for i in b.instructions}
         self.nodes: dict[Value, Loop] = {}
-        """What holds the nodes of a loop: a variable, or the result of an allocation."""
+        """What holds the nodes or the row of a loop: a variable, or the result of an allocation."""
 
     def fail(self, cause: str) -> EmissionError:
         return EmissionError(self.function, cause)
@@ -94,7 +94,8 @@ class Sweep:
             offset, rest = divmod(offset, threads.count)
             if rest:
                 raise self.fail("an address in the tape is not that of an item")
-        if frame.loop is not None and threads is None and offset == 0 and not steps:
+        linked = frame.loop is not None and threads is None and frame.length is None
+        if linked and offset == 0 and not steps:
             return None
         found = self.slots.find(frame, offset)
         if found is None:
@@ -129,8 +130,29 @@ class Sweep:
         if threads is not None:
             is_row = isinstance(pointer, I.GetElementPtr) and pointer.source_type == T.ArrayType(threads.count, T.I8)
             node = pointer.operands[1] if isinstance(pointer, I.GetElementPtr) and is_row else None
-        loop = self.nodes.get(node.operands[0] if isinstance(node, I.Load) else node) if node is not None else None
-        return None if loop is None else self.tape.frames[loop]
+        loop = self._loop_of(node) if node is not None else None
+        if loop is not None:
+            frame = self.tape.frames[loop]
+            return frame if frame.length is None else None
+        return self._frame_in_row(pointer) if isinstance(pointer, I.GetElementPtr) else None
+
+    def _loop_of(self, node: Value) -> Loop | None:
+        """The loop whose node or row a value is."""
+        return self.nodes.get(node.operands[0] if isinstance(node, I.Load) else node)
+
+    def _frame_in_row(self, pointer: I.GetElementPtr) -> Frame | None:
+        """The frame that is one of a row: that of the current iteration."""
+        loop = self._loop_of(pointer.operands[0])
+        if loop is None or self.tape.frames[loop].length is None:
+            return None
+        of_row = pointer.source_type == self.tape.row_step(loop) and len(pointer.operands) == 2
+        if not of_row or not self.is_current(loop, pointer.operands[1]):
+            raise self.fail("an address in a row of the tape is not in the frame of the current iteration")
+        return self.tape.frames[loop]
+
+    def is_current(self, loop: Loop, number: Value) -> bool:
+        """Whether a value is the number of the current iteration of a loop."""
+        raise NotImplementedError
 
     def indices(self, place: Place) -> list[Value]:
         """The parts of an index, outermost first; their number is that of the slot's loops."""

@@ -29,6 +29,7 @@ An error here is a defect of the engine: it is raised before a wrong derivative 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from jax_enzyme.ad.check.errors import EmissionError
@@ -57,8 +58,11 @@ class _ForwardCheck(Sweep):
         self.loops = Loops(self.cfg, Dominators(self.cfg))
         self.twin_of = {i: twin for block, twin in forward.blocks.items() for i in block.instructions}
         self.counters: dict[Value, Loop] = {p: x for x in self.loops for p in x.header.instructions if _counts(p, x)}
-        for loop in tape.frames:
-            self._find_node(loop)
+        for loop in sorted(tape.frames, key=lambda loop: len(list(loop.ancestors))):
+            if tape.frames[loop].length is None:
+                self._find_node(loop)
+            else:
+                self._find_row(loop)
 
     def _find_node(self, loop: Loop) -> None:
         """The variable that holds the newest node of a loop: in its header the result of an allocation goes there."""
@@ -70,6 +74,25 @@ class _ForwardCheck(Sweep):
                     self.nodes[variable] = loop
                     if self.tape.node_threads is not None:
                         self.nodes[instruction.operands[0]] = loop
+
+    def _find_row(self, loop: Loop) -> None:
+        """The row of a loop: in front of it an allocation, of as many frames, goes into its slot."""
+        assert loop.preheader is not None
+        for store in self.blocks[loop.preheader].instructions:
+            row = store.operands[0] if isinstance(store, I.Store) else None
+            if not isinstance(row, I.CallBase) or not _allocates(row):
+                continue
+            place = self.place(store.operands[1])
+            if place is None or place.key != ("last", loop):
+                continue
+            size = next((v for v in _steps_of(row.operands[1]) if v.opcode == "mul"), None)
+            if size is None or int_value(size.operands[1]) != self.tape.row_step(loop).count:
+                raise self.fail("a row of the tape has another size than its frames")
+            self.nodes[row] = loop
+
+    def is_current(self, loop: Loop, number: Value) -> bool:
+        counted = self.counters.get(number)
+        return counted is not None and counted.header is self.blocks[loop.header]
 
     def run(self) -> set[object]:
         """Checks every write; the keys of the slots that are written."""
@@ -98,8 +121,9 @@ class _ForwardCheck(Sweep):
         around = self._nest(block, place)
         counters = [self._counter(v, place) for v in self.indices(place)]
         if isinstance(place.key, tuple):
-            # The last node of a loop is kept after it: in the loops that were around it.
-            around = self._nest(self.cfg.preds[block][0], place)[: len(counters)]
+            # The last node of a loop is kept after it, a row in front: in the loops that are around it.
+            is_row = store.operands[0] in self.nodes
+            around = self._nest(block if is_row else self.cfg.preds[block][0], place)[: len(counters)]
         elif not isinstance(place.key, Value):
             raise self.fail(f"a slot of nothing: {place.key}")
         else:
@@ -187,7 +211,7 @@ class _ReverseCheck(Sweep):
     # -- nodes
 
     def _find_nodes(self) -> None:
-        """Which loop's node each pointer variable holds: it is set from the slot of the last node."""
+        """Which loop's node or row each pointer variable holds: it is set from the slot of the row or the last node."""
         positions = self.tape.node_threads is not None
         kind = T.I64 if positions else T.PTR
         pending = [s for s in self.stores() if s.operands[1] in self.variables and s.operands[0].type == kind]
@@ -229,6 +253,10 @@ class _ReverseCheck(Sweep):
             right = of_own and int_value(by) == self.tape.node_size(loop)
         if not right:
             raise self.fail("a node of the tape is taken from elsewhere than its slot")
+
+    def is_current(self, loop: Loop, number: Value) -> bool:
+        variable = number.operands[0] if isinstance(number, I.Load) else None
+        return variable in self.variables and self.iteration.setdefault(loop, variable) is variable
 
     # -- control
 
@@ -404,6 +432,13 @@ def _counts(phi: Value, loop: Loop) -> bool:
         elif int_value(value) != 0:
             return False
     return True
+
+
+def _steps_of(value: Value) -> Iterator[I.BinaryOp]:
+    """The arithmetic that a value is made by, from its end to its start."""
+    while isinstance(value, I.BinaryOp):
+        yield value
+        value = value.operands[0]
 
 
 def _allocates(value: Value) -> bool:

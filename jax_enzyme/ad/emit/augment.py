@@ -3,9 +3,9 @@
     before   %y = call double @llvm.exp.f64(double %x)      after   %y = call double @llvm.exp.f64(double %x)
                                                                     store double %y, ptr %slot
 
-Local objects that reverse reads live in the tape instead of the stack or the heap. A loop without a bound gets a node
-of the arena at the start of each iteration. Where reverse needs shadows of pointers that only the forward sweep can
-find, the forward sweep carries shadow pointers along, as forward mode does.
+Local objects that reverse reads live in the tape instead of the stack or the heap. A loop without a bound gets a row
+of frames in front of it, or a node at the start of each iteration, from the arena. Where reverse needs shadows of
+pointers that only the forward sweep can find, the forward sweep carries shadow pointers along, as forward mode does.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from jax_enzyme.ad.plan.taping import Plan
 from jax_enzyme.analysis.extents import ALLOCATORS
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
 from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -102,6 +103,7 @@ class Augmenter(ShadowedCopy):
         self._tape = tape if tape is not None else self._allocate(plan.tape.root.size)
         self._way = nodes(self.builder, arena)
         self._nodes: dict[Loop, Value] = {}
+        self._rows: dict[Loop, Value] = {}
         self._begins: dict[I.Instruction, MemoryObject] = {}
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
         self._kept = frozenset[MemoryObject]().union(*(state.kept for state in around.states.values()))
@@ -111,8 +113,9 @@ class Augmenter(ShadowedCopy):
 
     def run(self) -> Forward:
         code = self._plan.code
-        for loop in self._plan.tape.frames:
-            self._nodes[loop] = self.builder.alloca(self._way.type)
+        for loop, frame in self._plan.tape.frames.items():
+            if frame.length is None:
+                self._nodes[loop] = self.builder.alloca(self._way.type)
         if self._heads and self._own is None:
             type_ = T.ArrayType(len(self._heads), T.PTR)
             self._alive = self.builder.alloca(type_)
@@ -149,7 +152,12 @@ class Augmenter(ShadowedCopy):
 
     def _at(self, slot: Slot) -> Value:
         frame = slot.frame.loop
-        base = self._tape if frame is None else self._way.frame(self.builder, self._newest(frame))
+        if frame is None:
+            base = self._tape
+        elif frame in self._rows:
+            base = self.builder.gep(self._plan.tape.row_step(frame), self._rows[frame], [self._iteration(frame)])
+        else:
+            base = self._way.frame(self.builder, self._newest(frame))
         return address(self.builder, slot, base, self._iteration)
 
     def _newest(self, loop: Loop) -> Value:
@@ -161,24 +169,40 @@ class Augmenter(ShadowedCopy):
         for phi in phis:
             self.merge(phi)
         loop = self._plan.code.loop_of(block)
-        if loop is not None and loop.header is block and loop in self._plan.tape.frames:
+        if loop is not None and loop.header is block and loop in self._nodes:
             self._new_node(loop)
         preds = self._plan.code.cfg.preds[block]
         for left in self._plan.code.left(preds[0], block) if preds else ():
-            if left in self._plan.tape.frames:
-                slot = self._plan.tape.slots["last", left]
-                marked(slot, self.builder.store(self._newest(left), self._at(slot)))
+            if left in self._nodes:
+                self._keep_last(left, self._newest(left))
         for phi in phis:
             self._keep(phi)
         for instruction in block.instructions[len(phis) :]:
             if instruction.is_terminator:
-                self._start_chains(block)
+                self._enter_from(block)
             self._instruction(instruction)
 
-    def _start_chains(self, block: BasicBlock) -> None:
-        for loop, variable in self._nodes.items():
-            if loop.preheader is block:
-                self.builder.store(self._way.none, variable)
+    def _enter_from(self, block: BasicBlock) -> None:
+        """Starts the chain of nodes, or takes the row, of the loop that a block is in front of."""
+        for loop, frame in self._plan.tape.frames.items():
+            if loop.preheader is not block:
+                continue
+            if frame.length is None:
+                self.builder.store(self._way.none, self._nodes[loop])
+            else:
+                length = emit(self.builder, frame.length, T.I64, self._atom)
+                self._rows[loop] = self._way.row(self.builder, self._arena, loop, length)
+                self._keep_last(loop, self._rows[loop])
+
+    def _atom(self, atom: Atom) -> Value:
+        if isinstance(atom, Iteration):
+            return self._iteration(atom.loop)
+        value = self.value(atom.value)
+        return self.builder.cast("ptrtoint", value, T.I64) if T.is_pointer(value.type) else value
+
+    def _keep_last(self, loop: Loop, node: Value) -> None:
+        slot = self._plan.tape.slots["last", loop]
+        marked(slot, self.builder.store(node, self._at(slot)))
 
     def _new_node(self, loop: Loop) -> None:
         node = self._way.make(self.builder, self._arena, loop, self._newest(loop))

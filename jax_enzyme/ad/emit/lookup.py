@@ -192,8 +192,8 @@ def _finished(steps: Steps) -> Value:
 class Lookup(Sources):
     """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
     `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
-    (None for the root) to the variable that holds its node, or for the root the value that points to it. `reloads`
-    notes which load of the primal each load from its memory repeats."""
+    (None for the root) to the variable that holds its node or row, or for the root the value that points to it.
+    `reloads` notes which load of the primal each load from its memory repeats."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class Lookup(Sources):
             self.builder.store(self._nodes.read(self.builder, at), self._frames[loop])
 
     def step_back(self, loop: Loop) -> None:
-        if loop in self.plan.tape.frames:
+        if loop in self.plan.tape.frames and self.plan.tape.frames[loop].length is None:
             node = self.builder.load(self._nodes.type, self._frames[loop])
             self.builder.store(self._nodes.before(self.builder, loop, node), self._frames[loop])
 
@@ -235,6 +235,9 @@ class Lookup(Sources):
         base = self._frames[loop]
         if loop is None:
             return base
+        if self.plan.tape.frames[loop].length is not None:
+            row = self.builder.load(self._nodes.type, base)
+            return self.builder.gep(self.plan.tape.row_step(loop), row, [self.iteration(loop)])
         return self._nodes.frame(self.builder, self.builder.load(self._nodes.type, base))
 
     def object(self, item: MemoryObject) -> Value:

@@ -1,4 +1,5 @@
-"""Nodes: the frames of loops without a bound, one per iteration, as the sweeps make, find and leave them.
+"""Nodes: the frames of loops without a bound, one per iteration, as the sweeps make, find and leave them; and rows of
+such frames.
 
 `Nodes`        nodes of one thread: memory from an arena (`ad.emit.runtime`), known by its address, each linked to
                the one before it
@@ -11,6 +12,7 @@ The arena of a thread among many is 24 bytes as well: the next free byte, the en
 
 from __future__ import annotations
 
+from jax_enzyme.ad.emit.kept import padded
 from jax_enzyme.ad.emit.runtime import ARENA, Runtime, load_integer
 from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.facts.threads import Threads
@@ -18,6 +20,7 @@ from jax_enzyme.ad.plan.tape import Slot, Tape, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.marks import mark_tape
 from jax_enzyme.ir.values import ConstantInt, ConstantNull, Value
 
 _LIMIT = 8
@@ -64,6 +67,14 @@ class Nodes:
         node = builder.call(self._runtime.arena("allocate"), [arena, ConstantInt(T.I64, size)])
         builder.store(before, node)
         return node
+
+    def row(self, builder: Builder, arena: Value, loop: Loop, length: Value) -> Value:
+        """A row of so many frames, each of which is an iteration's own."""
+        step = ConstantInt(T.I64, self._tape.row_step(loop).count)
+        size = builder.binary("mul", length, step)
+        row = builder.call(self._runtime.arena("allocate"), [arena, padded(builder, size)])
+        mark_tape(row, common=False, slots=True)
+        return row
 
     def frame(self, builder: Builder, node: Value) -> Value:
         """What addresses in a node are counted from."""

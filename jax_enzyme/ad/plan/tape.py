@@ -4,11 +4,13 @@ A *frame* is a block of memory of fixed layout. The root frame is the tape itsel
 emitted, so it can be an XLA buffer. A loop whose number of iterations has a proved bound gives each of its values an
 array in the frame around it, indexed by iteration numbers (one array per value: the innermost index runs fastest, so
 that vector loads are possible; `ad.plan.packing` where inner loops differ in length). A loop without a bound gets a
-frame per iteration, a *node*, allocated from an arena as the forward sweep goes; nodes are chained backwards, and the
-frame around the loop keeps the last one.
+frame per iteration, from an arena, as the forward sweep goes. If it is known how long a loop is when control comes to
+it, its frames are a *row*, allocated there. Else each is a *node*, allocated in its iteration; nodes are chained
+backwards. The frame around the loop keeps the row, or the last node.
 
-    root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ]
+    root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ][ row of M: 8 bytes ]
     node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...
+    row of M     [ value D: 8 bytes ][ value E: 8 bytes ][ value D: 8 bytes ][ value E: 8 bytes ] ...
 
 Where many threads share the memory that nodes lie in, a node is known by a number instead of an address, and follows
 the one before it directly, unless nodes of inner loops come between: then it keeps that one's number (`ad.emit.nodes`).
@@ -27,6 +29,7 @@ from jax_enzyme.ad.facts.threads import Threads
 from jax_enzyme.ad.plan.packing import Packing, flat, packing
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.tbaa import READS_INTEGER, own_access, tape_access
 from jax_enzyme.ir import instructions as I
@@ -48,11 +51,13 @@ _SCOPES = {n: MDNode(operands=[MDString(f"je.tape.{n}"), _DOMAIN]) for n in (1, 
 
 @dataclass(eq=False)
 class Frame:
-    """`loop` is None for the root; `size` and `align` grow as slots are added."""
+    """`loop` is None for the root; `size` and `align` grow as slots are added. `length` is how many there are in a row,
+    None of all other frames."""
 
     loop: Loop | None
     size: int = 0
     align: int = 1
+    length: Polynomial | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +91,11 @@ class Slot:
 
 @dataclass(eq=False)
 class Tape:
-    """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the last node of
-    a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer whether it may be
-    the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes. `is_entered_once`
-    says that no call of the function begins before another one ended, in memory that the first one used; `packs`, that
-    nests may be packed; `is_shared`, of a loop that it is marked."""
+    """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the row or the
+    last node of a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer
+    whether it may be the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes.
+    `is_entered_once` says that no call of the function begins before another one ended, in memory that the first one
+    used; `packs`, that nests may be packed; `is_shared`, of a loop that it is marked."""
 
     code: Instrumented
     recurrences: Recurrences
@@ -161,10 +166,11 @@ class Tape:
         return self.slots[key]
 
     def frame_of(self, loop: Loop) -> Frame:
-        """The node layout of a loop without a bound, made at first use together with the slot of its last node."""
+        """The layout of the frames of a loop without a bound, made at first use together with the slot of its row or
+        its last node."""
         if loop not in self.frames:
-            linked = self.node_threads is None
-            self.frames[loop] = Frame(loop, 8 if linked else 0)
+            linked, length = self.node_threads is None, self._length(loop)
+            self.frames[loop] = Frame(loop, 8 if linked and length is None else 0, length=length)
             assert loop.preheader is not None
             frame, loops = self._place(loop.preheader)
             self.slots["last", loop] = self._slot(frame, loops, 8, T.PTR if linked else T.I64)
@@ -172,10 +178,24 @@ class Tape:
                 self.slots["before", frame.loop] = self._slot(frame, (), 8, T.I64)
         return self.frames[loop]
 
+    def _length(self, loop: Loop) -> Polynomial | None:
+        """How many iterations a loop has, where that can be computed in front of it. Threads that share a tape have
+        nodes alone."""
+        count = self.recurrences.trip_count(loop)
+        shared = self.threads is not None or self.node_threads is not None
+        if shared or count.exact is None or count.maximum is None:
+            return None
+        return count.exact.add_constant(1) if self.recurrences.is_invariant(count.exact, loop) else None
+
     def node_size(self, loop: Loop) -> int:
         """The bytes from one node to the next: any may follow any."""
         align = max(frame.align for frame in self.frames.values())
         return whole(self.frames[loop].size, align)
+
+    def row_step(self, loop: Loop) -> T.ArrayType:
+        """What lies between two frames of a row, as a type."""
+        frame = self.frames[loop]
+        return T.ArrayType(whole(frame.size, frame.align), T.I8)
 
     @property
     def is_static(self) -> bool:
