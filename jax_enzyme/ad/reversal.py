@@ -213,7 +213,8 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
     again = any(buffer.role == "shadow" for buffer in base.buffers)
-    facts = Facts(module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again)
+    dropped = tuple(points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if not w)
+    facts = Facts(module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again, dropped)
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
         _routine(each, facts, words, tuple(static), loops)

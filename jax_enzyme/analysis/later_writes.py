@@ -1,4 +1,4 @@
-"""Writes that come after a load and still never touch what it read: affine addresses in nested loops.
+"""Writes that come after a load, or a store, and still never touch what it touched: affine addresses in nested loops.
 
     for k: for i > k: for j > k: a[i][j] -= a[i][k] * a[k][j]     what is written later lies below row k
 
@@ -40,7 +40,8 @@ class LaterWrites:
         self._known: dict[tuple[I.Instruction, I.Instruction], bool] = {}
 
     def miss(self, load: I.Instruction, write: Access) -> bool:
-        """Whether no run of a write that comes after a run of a load touches what that run of the load read."""
+        """Whether no run of a write that comes after a run of a load, or of a store (it may be the write itself),
+        touches what that run touched."""
         key = (load, write.instruction)
         if key not in self._known:
             try:
@@ -52,13 +53,14 @@ class LaterWrites:
     def _miss(self, load: I.Instruction, write: Access) -> bool:
         facts = self._facts
         blocks = facts.block_of.get(load), facts.block_of.get(write.instruction)
-        if blocks[0] is None or blocks[1] is None or write.size is None or write.kills or not isinstance(load, I.Load):
+        accessed = I.accessed(load)
+        if blocks[0] is None or blocks[1] is None or write.size is None or write.kills or accessed is None:
             return False
-        read = facts.form_at(load.operands[0], blocks[0]).polynomial
+        read = facts.form_at(accessed[0], blocks[0]).polynomial
         written = facts.form_at(write.pointer, blocks[1]).polynomial
         nests = self._nest(load), self._nest(write.instruction)
         common = [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], zip(*nests, strict=False))]
-        size = self._layout.store_size(load.type)
+        size = self._layout.store_size(accessed[1])
         levels = range(len(common) + (0 if self._precedes(write.instruction, load, len(common)) else 1))
         return all(
             self._is_apart(*self._distance(read, written, nests, common, level), size, write.size) for level in levels
@@ -69,6 +71,8 @@ class LaterWrites:
         write, or the outermost loop around it alone, is passed on every way to the load. (If control could come back to
         it without a new iteration, there would be one more loop around both.)"""
         alone, there = self._nest(write)[common:], self._facts.block_of[load]
+        if write is load:
+            return True
         if not alone:
             return self._facts.loops.precedes(write, load)
         return alone[0].header is not there and self._facts.dominators.dominates(alone[0].header, there)

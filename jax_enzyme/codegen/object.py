@@ -23,11 +23,13 @@ from jax_enzyme.transform.thread_locals import emulate_thread_locals
 @dataclass(frozen=True)
 class Built:
     """A function in this process: its code stays as long as this. `key` is the same in every process that would build
-    the same."""
+    the same. `read`: the buffers that are `inout` with contents that mean nothing afterwards, and that it leaves as
+    they are all the same: whoever calls it need not copy them."""
 
     code: Code = field(repr=False)
     key: str
     buffers: tuple[Buffer, ...]
+    read: frozenset[int]
 
     @property
     def address(self) -> int:
@@ -55,15 +57,17 @@ def compiled(function: ArrayFunction, options: Options) -> Stored:
     """The object code of an array function."""
     module = entry_module(function, options.threads)
     check_assembly(module)
-    code = object_code(module, options)
+    code, read = object_code(module, function.symbol, options)
+    names = [a.name for a in function.module.functions[function.symbol].arguments]
+    known = (i for i, b in enumerate(function.buffers) if b.io == "inout" and b.discard and names[i] in read)
     take_apart(module)
-    return Stored(function.buffers, INITIALISER in module.functions, code)
+    return Stored(function.buffers, INITIALISER in module.functions, code, frozenset(known))
 
 
 def loaded(stored: Stored, key: str, libraries: tuple[str, ...] = ()) -> Built:
     """The function of an object, in this process; what it calls comes from these shared libraries first."""
     code = jit().code(stored.code, ENTRY, INITIALISER if stored.initialises else None, libraries)
-    return Built(code, key, stored.buffers)
+    return Built(code, key, stored.buffers, stored.read)
 
 
 def build_function(function: ArrayFunction, options: Options | None = None) -> Built:

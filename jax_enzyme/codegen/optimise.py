@@ -52,10 +52,15 @@ def optimised_text(module: Module, options: Options = _DEFAULT) -> str:
     return str(_optimise(module, target_machine(), options))
 
 
-def object_code(module: Module, options: Options = _DEFAULT) -> bytes:
-    """The object of a private module, optimised."""
+def object_code(module: Module, symbol: str, options: Options = _DEFAULT) -> tuple[bytes, frozenset[str]]:
+    """The object of a private module, optimised; and the names of those parameters of a function of it behind which
+    nothing is written any more."""
     machine = target_machine()
-    return waiting_for(machine.emit_object, _optimise(module, machine, options))
+    native = _optimise(module, machine, options)
+    parameters = (a for f in native.functions if f.name == symbol for a in f.arguments)
+    words = {a.name: b" ".join(a.attributes).split() for a in parameters}
+    read = frozenset(name for name, own in words.items() if b"readonly" in own or b"readnone" in own)
+    return waiting_for(machine.emit_object, native), read
 
 
 def assembly(module: Module, options: Options = _DEFAULT) -> str:

@@ -11,14 +11,20 @@ from jax_enzyme.ir.arrays import Buffer
 
 @dataclass(frozen=True)
 class Stored:
-    """Object code that defines `je.entry`, and the buffers that it takes. `initialises`: it defines `je.initialise`."""
+    """Object code that defines `je.entry`, and the buffers that it takes. `initialises`: it defines `je.initialise`.
+    `read`: which of the buffers whose contents mean nothing afterwards it leaves as they are."""
 
     buffers: tuple[Buffer, ...]
     initialises: bool
     code: bytes
+    read: frozenset[int] = frozenset()
 
     def to_bytes(self) -> bytes:
-        header = {"buffers": [asdict(b) for b in self.buffers], "initialises": self.initialises}
+        header = {
+            "buffers": [asdict(b) for b in self.buffers],
+            "initialises": self.initialises,
+            "read": sorted(self.read),
+        }
         return json.dumps(header, separators=(",", ":")).encode() + b"\n" + self.code
 
     @staticmethod
@@ -27,7 +33,7 @@ class Stored:
         header: dict[str, Any] = json.loads(line)
         rows: list[dict[str, Any]] = header["buffers"]
         buffers = tuple(buffer_from(row) for row in rows)
-        return Stored(buffers, header["initialises"], code)
+        return Stored(buffers, header["initialises"], code, frozenset(header["read"]))
 
 
 def buffer_from(fields: dict[str, Any]) -> Buffer:

@@ -12,10 +12,14 @@ from jax_enzyme.signature.formals import shared_by_threads
 
 
 class Built(Protocol):
-    """Machine code, which lives as long as this object does."""
+    """Machine code, which lives as long as this object does. `read`: the discarded `inout` buffers that it leaves as
+    they are."""
 
     @property
     def address(self) -> int: ...
+
+    @property
+    def read(self) -> frozenset[int]: ...
 
 
 class Backend(Protocol):

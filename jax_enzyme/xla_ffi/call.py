@@ -1,7 +1,8 @@
 """The custom call: operands and results in the order and layout that the handler expects.
 
 Every buffer of the function is an operand, a result, or (inout) both. Scratch buffers and discarded inout buffers are
-results that nobody sees: XLA allocates them, so a call never does.
+results that nobody sees: XLA allocates them, so a call never does. A discarded inout buffer that the code leaves as it
+is (the cotangent of an output, mostly) goes in like any other input: XLA would copy it where it is used elsewhere.
 
     buffer           operand   result
     in                  x
@@ -17,7 +18,7 @@ copies.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import jax
@@ -80,8 +81,8 @@ class Target:
 def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
     """Runs a function on the CPU, on a batch; `operands` and what comes back are in the order of its `operands` and
     `results`. Of a function that communicates a token comes last in both, which says what it runs behind."""
-    key = publish(function)
-    buffers = function.buffers
+    key, read = publish(function)
+    buffers = tuple(replace(b, io="in", discard=False) if i in read else b for i, b in enumerate(function.buffers))
     return invoke(function, Target(CPU_TARGET, key, buffers, tuple(range(len(buffers))), {}), batch, operands)
 
 

@@ -14,26 +14,40 @@ from jax_enzyme.xla_ffi.function import Function
 from jax_enzyme.xla_ffi.recipe import content_key, decode, key_of
 from jax_enzyme.xla_ffi.registration import register
 
+_READ = "-"
+"""Between a content key and each number of a buffer."""
 
-def publish(function: Function) -> str:
-    """Builds a function, makes it known to the handlers, and returns its key (`recipe.content_key`)."""
-    return _published(function)[0]
+
+def publish(function: Function) -> tuple[str, frozenset[int]]:
+    """Builds a function and makes it known to the handlers. Returns its key, `recipe.content_key` and the discarded
+    `inout` buffers that the code only reads; and these."""
+    key, read, _ = _published(function)
+    return key, read
 
 
 def rebuild(key: str, recipe: str) -> _ext.Code:
     """Builds what a recipe describes and makes it known. The extension calls this for a stored program. LoweringError
-    unless this user, or somebody trusted, made the recipe and it is the one with this key."""
-    if key_of(recipe) != key:
+    unless this user, or somebody trusted, made the recipe, it is the one with this key, and the code writes to nothing
+    that the program passes for reading."""
+    content, *read = key.split(_READ)
+    if key_of(recipe) != content:
         raise LoweringError(
             "a stored program has the recipe of one kernel under the key of another", remedy="export it again"
         )
-    built = decode(recipe).build()
+    function = decode(recipe)
+    built = function.build()
+    if not built.read.issuperset(map(int, read)):
+        raise LoweringError(
+            f"a stored program has no copies of the cotangents that {function!r} writes to when it is built here",
+            function.base.program.source_name,
+            "export it again on this machine",
+        )
     return _ext.publish(key, built.address, built)
 
 
 @lru_cache(maxsize=64)
-def _published(function: Function) -> tuple[str, _ext.Code]:
+def _published(function: Function) -> tuple[str, frozenset[int], _ext.Code]:
     register()
-    key = content_key(function)
     built = function.build()
-    return key, _ext.publish(key, built.address, built)
+    key = _READ.join((content_key(function), *map(str, sorted(built.read))))
+    return key, built.read, _ext.publish(key, built.address, built)

@@ -52,6 +52,7 @@ class Code:
 
     address: int
     callback: Any = field(compare=False)
+    read: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

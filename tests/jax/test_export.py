@@ -20,6 +20,7 @@ from jax.sharding import AxisType
 import jax_enzyme as je
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.signature import Binding
+from jax_enzyme.xla_ffi.published import publish, rebuild
 from jax_enzyme.xla_ffi.recipe import decode, encode
 from jax_enzyme.xla_ffi.registration import CPU_TARGET
 from tests.jax.conftest import make
@@ -182,3 +183,14 @@ def test_recipes_say_everything() -> None:
     assert encode(again) == encode(derived)
     with pytest.raises(je.LoweringError, match="the program was changed"):
         decode(encode(derived).replace('"n",4', '"n",5'))
+
+
+def test_a_program_without_copies_of_what_is_written_is_refused() -> None:
+    """Its key says which cotangents it passes for reading; where the code writes to others, as another machine's might,
+    the program has to be made again."""
+    function = _kernel().specialise(Binding.of({"n": 4}, {"p": 3})).then(Vjp((True, False), (False, True)))
+    key, read = publish(function)
+    assert rebuild(key, encode(function)) is not None
+    with pytest.raises(je.LoweringError, match=r"no copies of the cotangents(.|\n)*export it again"):
+        rebuild(f"{key}-{len(function.buffers)}", encode(function))
+    assert key.split("-")[1:] == [str(i) for i in sorted(read)]

@@ -54,6 +54,43 @@ def test_without_donation_the_argument_stays() -> None:
     np.testing.assert_array_equal(state, np.arange(1000.0))
 
 
+SQUARES = "void squares(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] = x[i] * x[i]; }"
+ROUNDS = """
+void rounds(int n, const double *x, double *y) {
+  for (int t = 1; t < 4; t++)
+    for (int i = 0; i < n; i++) y[i] = t * x[i] * x[i];
+}
+"""
+
+
+@pytest.mark.parametrize(("source", "name", "copies", "factor"), [(SQUARES, "squares", 0, 2), (ROUNDS, "rounds", 1, 6)])
+def test_a_cotangent_is_copied_where_the_pullback_writes_to_it(
+    source: str, name: str, copies: int, factor: int
+) -> None:
+    """And stays as the caller has it, however it is called."""
+    kernel = je.kernel(source, name, "n: i32, x: f64[n], out y: f64[n]", lang="c")
+
+    def pull(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jax.vjp(kernel, x)[1](w)[0]
+
+    x, w = jnp.arange(1.0, 65.0), jnp.cos(jnp.arange(64.0))
+    assert jax.jit(pull).lower(x, w).compile().as_text().count(" copy(") == copies
+    expected, kept = factor * np.asarray(x) * np.asarray(w), np.asarray(w)
+    both = jnp.stack([x, 2 * x])
+    for _ in range(2):
+        np.testing.assert_allclose(jax.jit(pull)(x, w), expected, rtol=1e-14)
+        np.testing.assert_allclose(jax.vmap(pull, (0, None))(both, w), expected * np.array([[1.0], [2.0]]), rtol=1e-14)
+        np.testing.assert_allclose(jax.jit(pull)(w, w), factor * kept * kept, rtol=1e-14)
+        carried = jax.lax.scan(lambda c, scale: (c + pull(scale * x, w), pull(x, w)), jnp.zeros(64), both[:, 0])
+        np.testing.assert_allclose(carried[0], 3 * expected, rtol=1e-13)
+        np.testing.assert_allclose(carried[1], np.stack([expected] * 2), rtol=1e-14)
+        second = jax.jit(jax.grad(lambda x: jnp.vdot(pull(x, w), w)))(x)
+        np.testing.assert_allclose(second, factor * kept**2, rtol=1e-14)
+        np.testing.assert_array_equal(w, kept)
+    given = jax.jit(pull, donate_argnums=1)(x, jnp.array(w))
+    np.testing.assert_allclose(given, expected, rtol=1e-14)
+
+
 def test_dropped_pullbacks_leak_nothing() -> None:
     x = jnp.ones(50_000)
 

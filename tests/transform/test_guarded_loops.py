@@ -88,7 +88,7 @@ def test_ranges_of_all_orders() -> None:
     module = parse(TEXT)
     narrow_guarded_loops(module)
     assert sum(len(b.successors) == 2 for b in module.functions["f"].blocks if b.name.startswith("pre")) > 60
-    code = jit().code(object_code(module), "f")
+    code = jit().code(object_code(module, "f")[0], "f")
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)(code.address)
     edges = [0, 1, 2, 5, 11, 12, 13, 30, -1, -3, -12, -13, 2**31 - 1, -(2**31), 2**31 - 13]
     for offset, limit, same in product(edges, edges, (False, True)):
@@ -127,7 +127,7 @@ end:
     narrow_guarded_loops(module)
     (narrowed,) = Loops.of(module.functions["f"])
     assert not isinstance(narrowed.header.terminator, CondBranch)
-    code = jit().code(object_code(module), "f")
+    code = jit().code(object_code(module, "f")[0], "f")
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool)(code.address)
     y = np.zeros(96, np.int8)
     for block in range(3):
@@ -169,7 +169,7 @@ end:
     narrow_guarded_loops(module)
     (narrowed,) = Loops.of(module.functions["f"])
     assert not isinstance(narrowed.header.terminator, CondBranch)
-    code = jit().code(object_code(module), "f")
+    code = jit().code(object_code(module, "f")[0], "f")
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address)
     y = np.zeros(1)
     for first in (0, 3, 10, 19, 20, -1, -5, -14, -15, -40):

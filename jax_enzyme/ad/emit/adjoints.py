@@ -60,6 +60,7 @@ class Adjoints:
         self._site = Site(runtime.module, self._facts, self._builder, sources.value)
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
+        self._spent = work.spent
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
         self._sums_here: dict[Value, Value] = {}
         self._called: dict[tuple[str | Value, ...], I.CallBase] = {}
@@ -183,7 +184,7 @@ class Adjoints:
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
         adjoint = load_number(self._builder, type_, pointer, align) if self.is_active(value) else None
-        if not self._facts.execution.takes_once(self._facts, instruction):
+        if instruction not in self._spent and not self._facts.execution.takes_once(self._facts, instruction):
             store_number(self._builder, zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
@@ -225,6 +226,8 @@ class Adjoints:
             LibraryCalls(self._runtime.declarations).reverse(self._builder, routine, frame, adjoint)
             return
         match call_effect(call):
+            case Effect.MEMORY_SET if call in self._spent:
+                pass
             case Effect.MEMORY_SET:
                 length = self._length(call)
                 self._runtime.clear(self._builder, self._sources.shadow(call.operands[0]), length)

@@ -98,7 +98,8 @@ ALONE = Execution()
 @dataclass(eq=False)
 class Facts:
     """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
-    along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames."""
+    along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames. `dropped`
+    are buffers of whose shadows nobody wants what is left when the reverse sweep is over."""
 
     module: Module
     rules: Rules
@@ -109,6 +110,7 @@ class Facts:
     dynamic: frozenset[Value]
     execution: Execution = ALONE
     has_frames: bool = False
+    dropped: tuple[MemoryObject, ...] = ()
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))

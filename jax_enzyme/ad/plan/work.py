@@ -5,6 +5,7 @@ from __future__ import annotations
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.late_sums import late_sums
 from jax_enzyme.ad.plan.recipes import Recipes
+from jax_enzyme.ad.plan.spent import spent_writes
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
@@ -13,7 +14,8 @@ from jax_enzyme.ir.values import BasicBlock, Value
 
 
 class Work:
-    """Which blocks and loops the reverse sweep has to visit, and what it adds to memory behind its loops."""
+    """Which blocks and loops the reverse sweep has to visit, what it adds to memory behind its loops, and after which
+    writes it leaves a shadow as it is."""
 
     def __init__(self, recipes: Recipes, facts: Facts, words: Words) -> None:
         code = self.code = recipes.code
@@ -22,6 +24,7 @@ class Work:
         self.within_block = _used_within_block(code.function)
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
         self.late_sums = late_sums(recipes, facts, words, self.inert)
+        self.spent = spent_writes(recipes, facts)
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
         return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]
