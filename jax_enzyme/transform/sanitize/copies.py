@@ -41,7 +41,7 @@ def copy_checks(call: I.Instruction, provenance: Provenance, users: Uses, runtim
 
     def overlaps(at: Builder) -> Value:
         zero, wide = const_int(T.I64, 0), size if size.type == T.I64 else at.cast("zext", size, T.I64)
-        apart = at.binary("sub", *(offset(at, pointer) for pointer in pointers))
+        apart = at.binary("sub", offset(at, pointers[0]), offset(at, pointers[1]))
         near = at.binary("or", at.icmp("ult", apart, wide), at.icmp("ult", at.binary("sub", zero, apart), wide))
         return at.binary("and", at.icmp("ne", apart, zero), near)
 
