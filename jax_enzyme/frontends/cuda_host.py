@@ -7,7 +7,7 @@ a stub of clang's making, so its program is two modules.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from jax_enzyme.errors import CompileError
@@ -15,6 +15,7 @@ from jax_enzyme.frontends.cuda import compile_cuda_host
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.frontends.symbols import choose
 from jax_enzyme.ir import linking
 from jax_enzyme.signature.launch import kernel_of_stub
@@ -39,6 +40,7 @@ def load_host_function(source: Source, symbol: str, device: str, flags: Sequence
     kernels = [line.replace(_KERNEL, "") for line in definitions if _KERNEL in line]
     chosen = choose("\n".join((*kernels, *on_host)), symbol, source)
     ir = complete(host, chosen)
+    _check_launched(linking.names(linking.reachable(ir, [chosen])).needed, source.name)
     return Program(ir, chosen, source.lang, source.name, device=linking.reachable(device, _launched(ir)))
 
 
@@ -57,15 +59,27 @@ def is_on_device(device: str, symbol: str, source: Source, *, kernels: bool) -> 
 def with_launched(program: Program, devices: Sequence[str]) -> Program:
     """The program of a host function with what it launches of the device's code; itself where it has nothing to do with
     a device."""
-    launched = _launched(program.ir)
-    if not launched and not any(name.startswith("cuda") for name in linking.names(program.ir).needed):
+    launched, needed = _launched(program.ir), linking.names(program.ir).needed
+    if not launched and not any(name.startswith("cuda") for name in needed):
         return program
+    _check_launched(needed, program.source_name)
     device = linking.linked(devices, launched) if len(devices) > 1 else linking.reachable(devices[0], launched)
     return replace(program, lang="cuda", device=device)
 
 
 def _launched(ir: str) -> set[str]:
     return {name for stub in _STUB.findall(ir) if (name := kernel_of_stub(stub))}
+
+
+def _check_launched(needed: Collection[str], place: str) -> None:
+    """CompileError where a host function needs the stub of a kernel that is declared alone."""
+    missing = sorted(f"`{spelling(name)}`" for stub in needed if (name := kernel_of_stub(stub)))
+    if missing:
+        are = "are" if len(missing) > 1 else "is"
+        remedy = "add the source that has it: je.kernel([...], ...)"
+        raise CompileError(
+            f"{', '.join(missing)} {are} launched, and no source defines a kernel of that name", place, remedy
+        )
 
 
 def _definitions(ir: str) -> list[str]:

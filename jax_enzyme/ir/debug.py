@@ -64,6 +64,12 @@ def trace(module: Module, instruction: Instruction) -> list[str]:
     return [_spell(place) for place in _places(module, instruction.metadata)]
 
 
+def function_name(module: Module, instruction: Instruction) -> str | None:
+    """What the function of the source that an instruction belongs to is called there."""
+    subprogram = _subprogram(module, instruction.metadata)
+    return None if subprogram is None else subprogram.string("name")
+
+
 def comes_from_fortran(module: Module, instruction: Instruction) -> bool:
     """Whether the function of the source that an instruction belongs to is one of Fortran's."""
     subprogram = _subprogram(module, instruction.metadata)

@@ -5,9 +5,10 @@ The first line of a cell says the language, the symbol and the signature; the so
     %%kernel c energy n: i32, x: f64[n], out e: f64[]
     void energy(int n, const double *x, double *e) { ... }
 
-`energy` is a `Kernel` afterwards. Options stand before the language: `--flags "-O2 -Iinclude"`, `--as name`, and for
-CUDA `--grid`, `--block` and `--shared`. The source is kept in a file of the session, so that messages and reports show
-it beside its lines; the same symbol writes to the same file again.
+`energy` is a `Kernel` afterwards. Without a signature it has that of the source's debug information. Options stand
+before the language: `--flags "-O2 -Iinclude"`, `--as name`, and for CUDA `--grid`, `--block` and `--shared`. The source
+is kept in a file of the session, so that messages and reports show it beside its lines; the same symbol writes to the
+same file again.
 """
 
 # IPython does not annotate its decorators.
@@ -43,12 +44,14 @@ def load(shell: InteractiveShell) -> None:
     @argument("--shared", help="its bytes of dynamic shared memory")
     @argument("lang", help=f"the language: {', '.join(INLINE_NAMES)}")
     @argument("symbol", help="the function")
-    @argument("signature", nargs=REMAINDER, help="its parameters, in order, as je.kernel takes them")
+    @argument("signature", nargs=REMAINDER, help="its parameters, in order, as je.kernel takes them, or nothing")
     def kernel(line: str, cell: str) -> None:
         """Makes a kernel of the source in this cell."""
         arguments = parse_argstring(kernel, line)
         if arguments.lang not in INLINE_NAMES:
             raise UsageError(f"%%kernel: {arguments.lang!r} is none of {', '.join(INLINE_NAMES)}")
+        if arguments.name is not None and not arguments.name.isidentifier():
+            raise UsageError(f"%%kernel: --as names a variable, which {arguments.name!r} cannot be")
         try:
             made = _kernel(Path(folder.name), arguments, cell)
         except JaxEnzymeError as error:
@@ -75,7 +78,7 @@ def _kernel(folder: Path, arguments: Any, cell: str) -> object:
     return kernel(
         path,
         arguments.symbol,
-        " ".join(arguments.signature).strip("\"'"),
+        " ".join(arguments.signature).strip("\"'") or None,
         lang=arguments.lang,
         flags=shlex.split(arguments.flags.strip("\"'")),
         grid=_number(arguments.grid),

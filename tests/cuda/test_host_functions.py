@@ -442,3 +442,37 @@ def test_a_library_of_c_may_have_functions_of_cuda(libc: str, monkeypatch: pytes
     x = np.linspace(0.3, 0.8, 4)
     y = np.concatenate([x[:1] ** -0.5, x[1:]])
     check(je.kernel(source, "f", "n: i32, inout y: f64[n]", lang="cuda"), (x,), y**-0.5 + 0.5 * np.sin(np.pi * y))
+
+
+LAUNCHES = """
+__global__ void twice(int n, double *x){body}
+extern "C" void run(int n, double *x, int block) {{
+  double *d;
+  cudaMalloc(&d, n * sizeof(double));
+  cudaMemcpy(d, x, n * sizeof(double), cudaMemcpyHostToDevice);
+  twice<<<1, block>>>(n, d);
+  cudaMemcpy(x, d, n * sizeof(double), cudaMemcpyDeviceToHost);
+  cudaFree(d);
+}}
+extern "C" double other(double x) {{ return x; }}
+"""
+
+
+def test_launches_are_told_by_the_kernels_own_name() -> None:
+    source = LAUNCHES.format(body=" { if (threadIdx.x < n) x[threadIdx.x] *= 2; }").replace("block>>>", "4096>>>")
+    run = je.kernel(source, "run", "n: i32, inout x: f64[n], block: i32 = 8", lang="cuda")
+    with pytest.raises(je.JaxEnzymeError, match=r"`twice` is launched with block\.x = 4096"):
+        run(uniform(3))
+
+
+def test_a_kernel_that_is_only_declared(tmp_path: Path) -> None:
+    """It is nobody's concern where nothing launches it."""
+    source = LAUNCHES.format(body=";")
+    signature = "n: i32, inout x: f64[n], block: i32"
+    assert je.kernel(source, "other", "x: f64 -> f64", lang="cuda")(2.0) == 2.0
+    with pytest.raises(je.CompileError, match=r"^`twice\(int, double\*\)` is launched, and no source defines"):
+        je.kernel(source, "run", signature, lang="cuda")
+    (tmp_path / "run.cu").write_text(source)
+    (tmp_path / "half.c").write_text("double half(double x) { return x / 2; }")
+    with pytest.raises(je.CompileError, match="is launched, and no source defines"):
+        je.kernel(tmp_path, "run", signature)

@@ -57,6 +57,17 @@ def test_quotes_flags_and_another_name(shell: InteractiveShell) -> None:
     assert "scale" not in shell.user_ns
 
 
+def test_a_name_that_no_variable_can_have(shell: InteractiveShell) -> None:
+    with capture_output() as shown:
+        assert run(shell, f"--as 2x {LINE}", ENERGY) is not None
+    assert "'2x' cannot be" in shown.stdout + shown.stderr
+
+
+def test_a_cell_without_a_signature(shell: InteractiveShell) -> None:
+    assert run(shell, "c square", "double square(double x) { return x * x; }\n") is None
+    assert jax.grad(shell.user_ns["square"])(3.0) == 6.0
+
+
 def test_a_function_value_and_fortran(shell: InteractiveShell) -> None:
     source = "function square(x) bind(c)\n  use iso_c_binding\n  real(c_double), value :: x\n" + (
         "  real(c_double) :: square\n  square = x * x\nend function\n"

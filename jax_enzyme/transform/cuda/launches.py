@@ -24,7 +24,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.debug import location, trace
+from jax_enzyme.ir.debug import function_name, location, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.passes import optimise, run
@@ -232,22 +232,22 @@ class Launched:
 
     @staticmethod
     def of(host: Module, call: I.Instruction) -> Launched:
-        where = _place(host, call)
         kernel = callee_name(call).removeprefix(_DIRECT)
+        called, where = _called(host, call, kernel), _place(host, call)
         numbers = [V.int_value(v) for v in call.operands[: len(_NUMBERS)]]
         arguments = call.operands[len(_NUMBERS) : -1]
         grid, block, shared = numbers[:3], numbers[3:6], numbers[6]
-        extents = _checked(kernel, where, "block", block, MAX_BLOCK)
+        extents = _checked(called, where, "block", block, MAX_BLOCK)
         if prod(extent or 1 for extent in extents) > MAX_THREADS or not 0 <= (shared or 0) <= MAX_SHARED:
             raise LoweringError(
-                f"`{kernel}` is launched with blocks of {extents[0]} x {extents[1]} x {extents[2]} threads and {shared}"
+                f"`{called}` is launched with blocks of {extents[0]} x {extents[1]} x {extents[2]} threads and {shared}"
                 " bytes of dynamic shared memory, which no device can do",
                 where,
                 f"a block has at most {MAX_THREADS} threads and {MAX_SHARED} bytes",
             )
         known = ((n, V.int_value(v)) for n, v in enumerate(arguments) if isinstance(v.type, T.IntType))
         constants = tuple((n, value) for n, value in known if value is not None)
-        fixed = _known(_checked(kernel, where, "grid", grid, MAX_GRID))
+        fixed = _known(_checked(called, where, "grid", grid, MAX_GRID))
         version = _Version(kernel, extents, shared, fixed, constants)
         return Launched(call, where, version, frozenset(aliased_pointers(arguments)))
 
@@ -258,15 +258,20 @@ def _place(host: Module, launch: I.Instruction) -> str | None:
     return places[1] if len(places) > 1 else location(host, launch)
 
 
+def _called(host: Module, launch: I.Instruction, kernel: str) -> str:
+    """What the source calls a kernel, as the stub does."""
+    return function_name(host, launch) or kernel if len(trace(host, launch)) > 1 else kernel
+
+
 def _checked(
-    kernel: str, where: str | None, what: str, given: Sequence[int | None], limits: tuple[int, int, int]
+    called: str, where: str | None, what: str, given: Sequence[int | None], limits: tuple[int, int, int]
 ) -> _Extents:
     """The extents; those that are known are ones that a device has."""
     x, y, z = (None if number is None else number & 0xFFFFFFFF for number in given)
     for axis, value, limit in zip("xyz", (x, y, z), limits, strict=True):
         if value is not None and not 1 <= value <= limit:
             raise LoweringError(
-                f"`{kernel}` is launched with {what}.{axis} = {value}",
+                f"`{called}` is launched with {what}.{axis} = {value}",
                 where,
                 f"every extent is at least 1 and, here, at most {limit}",
             )
