@@ -446,10 +446,11 @@ class Independence:
     # -- memory
 
     def _is_within(self, call: I.CallBase, loop: Loop) -> bool:
-        """Is memory made, or given back, that an iteration has to itself?"""
+        """Is memory made, or given back, that an iteration has to itself, or that it makes for what comes behind?"""
         match call_effect(call):
             case Effect.ALLOCATE if callee_name(call) not in TAPE:  # one arena for all
                 made = [o for o in self._points_to.of(call) if o.site is call]
+                return bool(made) and all(self._is_new(o, loop) or self._private.is_of_iteration(o, loop) for o in made)
             case Effect.FREE:
                 made = list(self._points_to.of(call.arguments[0]))
             case _:
@@ -491,12 +492,15 @@ class Independence:
         for access in self._inside(loop):
             if access.writes:
                 found |= dict.fromkeys(access.objects)
-        return [i for i in found if not self._private.is_of_iteration(i, loop) and not self._is_new_node(i, loop)]
+        return [i for i in found if not self._private.is_of_iteration(i, loop) and not self._is_new(i, loop)]
 
-    def _is_new_node(self, item: MemoryObject, loop: Loop) -> bool:
-        """Is an object made in a loop, which accesses it there alone where it was made, in the same iteration?"""
+    def _is_new(self, item: MemoryObject, loop: Loop) -> bool:
+        """Is an object made in a loop, which accesses it there alone where it was made, in the same iteration? What is
+        given back there may be made again in the same place."""
         site = item.site
-        if not isinstance(site, I.CallBase) or callee_name(site) != ALLOCATE or not self._is_inside(site, loop):
+        if not isinstance(site, I.CallBase) or call_effect(site) is not Effect.ALLOCATE:
+            return False
+        if not self._is_inside(site, loop) or any(access.kills for access in self._of(item, loop)):
             return False
         return self._is_at_hand(item, loop)
 

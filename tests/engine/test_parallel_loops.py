@@ -41,7 +41,26 @@ class Shared:
     all: bool = False
 
 
+_ROWS = """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int m = n / 8;
+  double **row = malloc(m * sizeof *row);
+#pragma omp parallel for schedule(static, CHUNK)
+  for (int i = 0; i < m; i++) {
+    row[i] = malloc(8 * sizeof **row);
+    for (int j = 0; j < 8; j++) row[i][j] = exp(sin(x[i * 8 + j])) + BEFORE;
+  }
+  for (int i = 0; i < n; i++) y[i] = row[i / 8][i % 8] * row[i / 16][7 - i % 8];
+  for (int i = 0; i < m; i++) free(row[i]);
+  free(row);
+}"""
+
 CASES = {
+    "rows that iterations make": Shared(_ROWS.replace(", CHUNK", "").replace("BEFORE", "1"), "pjv", n=8000),
+    "rows that are made of the one before": Shared(
+        _ROWS.replace("CHUNK", "8").replace("BEFORE", "(i % 8 ? row[i - 1][j] : 0)"), "", "it calls `malloc`", n=8000
+    ),
     "a collapsed stencil": Shared(
         """void k(int n, const double *x, double *y) {
   enum { M = 60 };
