@@ -61,6 +61,7 @@ class Adjoints:
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
         self._spent = work.spent
+        self._updates = work.updates
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
         self._sums_here: dict[Value, Value] = {}
         self._called: dict[tuple[str | Value, ...], I.CallBase] = {}
@@ -124,6 +125,9 @@ class Adjoints:
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
                 align = element_alignment(adjoint.type, instruction.align)
+                if instruction in self._updates:
+                    store_number(self._builder, adjoint, pointer, align)
+                    return
                 if self._sums.add(instruction, pointer, adjoint):
                     return
                 old = load_number(self._builder, adjoint.type, pointer, align)
@@ -184,7 +188,8 @@ class Adjoints:
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
         adjoint = load_number(self._builder, type_, pointer, align) if self.is_active(value) else None
-        if instruction not in self._spent and not self._facts.execution.takes_once(self._facts, instruction):
+        kept = instruction in self._spent or instruction in self._updates
+        if not kept and not self._facts.execution.takes_once(self._facts, instruction):
             store_number(self._builder, zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)

@@ -6,6 +6,7 @@ from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.late_sums import late_sums
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.spent import spent_writes
+from jax_enzyme.ad.plan.updates import updates
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
@@ -25,6 +26,7 @@ class Work:
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
         self.late_sums = late_sums(recipes, facts, words, self.inert)
         self.spent = spent_writes(recipes, facts)
+        self.updates = updates(recipes, facts, self.late_sums)
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
         return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]
