@@ -13,20 +13,18 @@ decides as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from threading import Lock
 
 from jax_enzyme.ad.quotients import keep_zeros
-from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.bit_questions import numbers_asked
+from jax_enzyme.analysis.consequences import Consequences, Ways
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
-from jax_enzyme.analysis.flow import holds_float
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.halves import Halves, halves
 from jax_enzyme.analysis.memory import PointsTo, map_of
-from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import instructions as I
@@ -36,11 +34,10 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, Module, Uses, uses
+from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.remembered import remembered
-from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, STEPS, name_equalities
 from jax_enzyme.transform.rewriting import drop_edge, place, remove_dead, remove_unreachable
@@ -86,10 +83,16 @@ class _Comparisons:
     def _points_to(self) -> PointsTo:
         return map_of(self._base)
 
+    @cached_property
+    def _ways(self) -> Ways:
+        return Ways(self._points_to)
+
     def general(self, step: Step) -> General:
-        if not any(True for f in self._base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
+        defined = [f for f in self._base.module.functions.values() if f.blocks]
+        if not any(any(exact_comparisons(f)) or self._halves(f) for f in defined):
             return General(self._made[()], ())
         activity = activity_of(self._base, self._root, step, self._rules, self._points_to)
+        consequences = Consequences(self._ways, activity)
         found: list[ExactComparison] = []
         proved: dict[I.Instruction, Function] = {}
         for function in self._points_to.functions:
@@ -97,95 +100,41 @@ class _Comparisons:
                 if not _varies(comparison, activity, self._points_to):
                     continue
                 decided = self._shortcuts_of(function).choices(comparison)
-                verdict = (
-                    self._verdicts(function)[comparison] if self._matters(function, decided, activity) else "fails"
-                )
+                # Integers that show the answer stay those of the function: what they decide is not proved.
+                shown = consequences.carry((*decided.others, *decided.integers))
+                if not shown and not consequences.carry(c.instruction for c in decided.choices):
+                    continue
+                shown = shown or _is(STEPS, comparison)
+                verdict = self._verdicts(function)[comparison]
                 # Which of two numbers comes first, as sorting asks: where they are equal, either may.
                 if verdict == "fails" or (verdict != "proved" and _is(ORDERED, comparison)):
                     continue
                 if verdict == "proved":
                     proved[comparison] = function
-                # Integers that show the answer stay those of the function: what they decide is not proved.
-                shown = _is(STEPS, comparison) or self._matters(function, replace(decided, choices=()), activity)
                 place = _place(self._base.module, function, comparison, decided)
                 found.append(ExactComparison(place, verdict == "proved" and not shown))
+        found += self._of_halves(activity, consequences)
         key = tuple(proved)
         if key not in self._made:
             self._made[key] = self._without(proved)
         return General(self._made[key], tuple(dict.fromkeys(found)))
 
-    def _matters(self, function: Function, decided: Decided, activity: Activity) -> bool:
-        """Whether something that carries a derivative may be otherwise at equality, or an integer that may decide of
-        it: where something lies, what is asked later (of a sum of numbers too, which counts), or what memory holds that
-        is asked again."""
-        shortcuts = self._shortcuts_of(function)
-        work, seen = [decided], set[I.Instruction]()
-        for known in work:
-            changed = self._changed(shortcuts, known, activity)
-            if changed is None:
-                return True
-            asked = [i for i in shortcuts.asked(changed, lambda i: not activity.value(i)) if i not in seen]
-            seen.update(asked)
-            if any(self._decides(i) for i in asked if isinstance(i, I.Store)):
-                return True
-            work += [shortcuts.decided_by(i) for i in asked if not isinstance(i, I.Store)]
-        return False
+    def _of_halves(self, activity: Activity, consequences: Consequences) -> Iterator[ExactComparison]:
+        """What two orderings decide together. Where they make one integer, that is dealt with already."""
 
-    def _changed(self, shortcuts: Shortcuts, decided: Decided, activity: Activity) -> Sequence[I.Instruction] | None:
-        """The integers and numbers that may be otherwise, and may be asked for; None where what carries a derivative
-        may be, or where something lies, or what memory holds."""
-        guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
-        if any(_is_active(i, activity) for i in guarded):
-            return None
-        chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
-        integers = list[I.Instruction](i for i in chosen if T.is_int(i.type))
-        read = shortcuts.read([i for i in chosen if T.is_pointer(i.type)])
-        copies = (i for i in read if isinstance(i, I.CallBase) and call_effect(i) is Effect.MEMORY_COPY)
-        if any(self._may_be_read(copy.operands[0]) for copy in copies):
-            return None
-        integers += (i for i in read if T.is_int(i.type))
-        others = [*decided.others, *shortcuts.places(integers)]
-        stores = [i for i in (*guarded, *others) if isinstance(i, I.Store)]
-        if any(self._decides(i) for i in stores if not T.is_float(i.operands[0].type)):
-            return None
-        chosen += [i for i in others if isinstance(i, I.GetElementPtr) or T.is_float(i.type)]
-        if any(i not in chosen and i not in stores for i in others):
-            return None
-        if any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c)):
-            return None
-        return [*decided.integers, *integers, *(c for c in chosen if T.is_float(c.type))]
+        def of(questions: Iterable[I.Instruction]) -> set[I.Instruction]:
+            used = (item for question in questions for item in consequences.used(question))
+            return set(consequences.of(used, lambda item: not _is_named(item)))
 
-    def _decides(self, store: I.Store) -> bool:
-        """Whether what a store writes may be asked again, by more than what counts it there."""
-        return self._may_be_read(store.operands[1])
-
-    def _may_be_read(self, pointer: Value) -> bool:
-        return self._points_to.may_meet(self._points_to.of(pointer), self._deciding)
-
-    @cached_property
-    def _deciding(self) -> frozenset[MemoryObject]:
-        """The memory that something is read from, and done with what is read but to count it there."""
-        found: set[MemoryObject] = set()
-        layout = DataLayout(self._base.module)
         for function in self._points_to.functions:
-            used = uses(function)
-            for access in accesses(self._points_to, function, layout):
-                if access.reads and not access.objects <= found and not self._counts(access, used):
-                    found |= access.objects
-            calls = (i for i in function.instructions() if isinstance(i, I.CallBase))
-            for call in (c for c in calls if call_effect(c) is Effect.PURE_INT):
-                found.update(o for v in call.operands if T.is_pointer(v.type) for o in self._points_to.of(v))
-        return frozenset(found)
+            for both in self._halves(function):
+                if both.number in activity.varied and not of(both.as_below).isdisjoint(of(both.as_above)):
+                    place = _place(self._base.module, function, both.as_above[0], Decided(()))
+                    yield ExactComparison(place, False)
 
-    def _counts(self, access: Access, used: Uses) -> bool:
-        """Whether what is loaded only becomes a sum that is stored at the same place again."""
-        load = access.instruction
-        if not isinstance(load, I.Load) or not T.is_int(load.type):
-            return False
-        start: list[I.Instruction] = [load]
-        sums = reached(start, lambda i: (u for u, _ in used.get(i, ()) if isinstance(u, I.BinaryOp | I.Phi)))
-        users = [u for i in sums for u, _ in used.get(i, ()) if u not in sums]
-        return all(isinstance(u, I.Store) and self._points_to.of(u.operands[1]) == access.objects for u in users)
+    @remembered
+    def _halves(self, function: Function) -> Sequence[Halves]:
+        return halves(function, self._points_to)
 
     @remembered
     def _shortcuts_of(self, function: Function) -> Shortcuts:
@@ -279,21 +228,9 @@ def _is(mark: tuple[str, MDNode], comparison: I.Instruction) -> bool:
     return any(kind == mark[0] for kind, _ in comparison.metadata)
 
 
-def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
-    match instruction:
-        case I.Store():
-            value, pointer = instruction.operands
-            return activity.memory(pointer) and not T.is_pointer(value.type)
-        case I.Select() | I.Phi():
-            return activity.value(instruction) and (holds_float(instruction.type) or T.is_int(instruction.type))
-        case I.CallBase():
-            moves = call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
-            effect = call_effect(instruction)
-            if effect is not None and not moves:
-                return False
-            return any(T.is_pointer(a.type) and activity.memory(a) for a in instruction.arguments)
-        case _:
-            return False
+def _is_named(item: object) -> bool:
+    """Whether something chooses what an integer, made of orderings, is of equal numbers."""
+    return isinstance(item, I.Select) and isinstance(item.operands[0], I.Compare) and _is(STEPS, item.operands[0])
 
 
 def _go_on_counting(function: Function, comparisons: Container[Value]) -> None:

@@ -43,7 +43,7 @@ def exact_comparisons(function: Function) -> Iterator[I.Instruction]:
             continue
         if found is not None and not isinstance(found[1], Constant):
             users = uses(function) if users is None else users
-            if any(_is_chosen(v, users) for v in found) or _is_step(*found) or _is_step(*reversed(found)):
+            if _is_one_of(*found, users) or _is_step(*found) or _is_step(*reversed(found)):
                 continue
         yield instruction
 
@@ -90,6 +90,13 @@ def _alternatives(value: Value) -> dict[Value, None]:
         return item.operands if isinstance(item, I.Phi) else item.operands[1:] if isinstance(item, I.Select) else ()
 
     return reached([value], one_of)
+
+
+def _is_one_of(value: Value, other: Value, users: Uses) -> bool:
+    """Whether it may be asked which of some numbers another one is that was chosen among them. Two that were chosen,
+    the least and the largest, are compared for whether all are the same."""
+    chosen = [_is_chosen(v, users) for v in (value, other)]
+    return any(chosen) and not (all(chosen) and value not in _alternatives(other) and other not in _alternatives(value))
 
 
 def _is_chosen(value: Value, users: Uses) -> bool:

@@ -20,8 +20,9 @@ from jax_enzyme.analysis.guards import known_with, taken
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, declared_name, uses
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, Value, int_value
+from jax_enzyme.rules.names import canonical
 
 LESS, EQUAL, GREATER, UNORDERED = range(4)
 ALL = frozenset((LESS, EQUAL, GREATER, UNORDERED))
@@ -30,6 +31,8 @@ _DEPTH = 12
 
 _HOLDS = {"eq": (EQUAL,), "gt": (GREATER,), "ge": (GREATER, EQUAL), "lt": (LESS,), "le": (LESS, EQUAL),
           "ne": (LESS, GREATER), "rd": (LESS, EQUAL, GREATER)}  # fmt: skip
+_BOUNDED = {"fmax": LESS, "maximum": LESS, "fmin": GREATER, "minimum": GREATER}
+"""On which side of its bound a number becomes that."""
 _SWAPPED = (GREATER, EQUAL, LESS, UNORDERED)
 
 
@@ -81,8 +84,20 @@ def _of_comparison(comparison: I.Compare) -> Table | None:
     holds = _relations(comparison.predicate)
     if isinstance(x, Constant) and not isinstance(y, Constant):
         x, y, holds = y, x, frozenset(_SWAPPED[r] for r in holds)
-    less, equal, greater, unordered = (int(r in holds) for r in range(4))
-    return Table(x, y, (less, equal, greater, unordered), (comparison,))
+    number, becomes = _unclamped(x, y)
+    less, equal, greater, unordered = (int(r in holds) for r in becomes)
+    return Table(number, y, (less, equal, greater, unordered), (comparison,))
+
+
+def _unclamped(x: Value, bound: Value) -> tuple[Value, Sequence[int]]:
+    """The number that is never let above, or below, the bound that it is compared with, and how what it is then
+    compares where the number itself is less, equal, more or unordered: `fmax(x, 0) == 0` asks for x <= 0."""
+    name = canonical(declared_name(x), _BOUNDED) if isinstance(x, I.CallBase) else None
+    others = [v for v in x.operands[:2] if not same(v, bound)] if name is not None and isinstance(x, I.CallBase) else []
+    if name is None or len(others) != 1:
+        return x, range(4)
+    becomes = {_BOUNDED[name]: EQUAL, UNORDERED: EQUAL if name.startswith("f") else UNORDERED}
+    return others[0], [becomes.get(r, r) for r in range(4)]
 
 
 def _relations(predicate: str) -> frozenset[int]:

@@ -10,15 +10,13 @@ function, and has its derivatives. All that is not clear is no shortcut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, TypeGuard
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.counters import followers
-from jax_enzyme.analysis.decisions import computes
-from jax_enzyme.analysis.dominators import Dominators, PostDominators
+from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.equality import compared, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -59,7 +57,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What depends on a comparison: `choices`, `others` of which nothing is known, and the `integers` that show it."""
+    """What depends on a comparison: `choices`, `others` of which nothing is known, and `integers` that it is made."""
 
     choices: tuple[Choice, ...]
     others: tuple[I.Instruction, ...] = ()
@@ -121,54 +119,21 @@ class Shortcuts:
                     continue
                 more = () if _decides_alone(user, index, truth) else passed[1]
                 work.append((user, passed[0], (*facts, *passed[1]), (*needed, *more)))
-        integers = (o for o in others if isinstance(o, I.Cast) and T.is_int(o.type))
-        return Decided(tuple(found), tuple(i for o in others for i in self._shown(o)), tuple(integers))
+        integers = [o for o in others if isinstance(o, I.Cast) and T.is_int(o.type)]
+        return Decided(tuple(found), tuple(o for o in others if o not in integers), tuple(integers))
 
-    def decided_by(self, question: I.Instruction) -> Decided:
-        """What depends on what is asked of integers."""
-        return Decided((Choice(question, False, ()),)) if isinstance(question, I.Switch) else self.choices(question)
-
-    def _shown(self, user: I.Instruction) -> list[I.Instruction]:
-        """What shows a condition as a number: not a sum of them, since to count is no choice, but that as an index."""
-        if not isinstance(user, I.Cast) or not T.is_int(user.type):
-            return [user]
-        shown = (I.Store, I.Compare, I.CallBase, I.Cast)
-        direct = (i for i, _ in self._uses.get(user, ()) if isinstance(i, shown))
-        return [*dict.fromkeys((*direct, *self.places([user])))]
-
-    def asked(
-        self, values: Sequence[I.Instruction], is_constant: Callable[[I.Instruction], bool]
-    ) -> Iterator[I.Instruction]:
-        """What compares integers and numbers, or what is computed of them, and what stores integers. Of numbers only
-        those count that are constants to derivatives."""
-
-        def goes_on(user: I.Instruction) -> bool:
-            return is_constant(user) if T.is_float(user.type) else computes(user) and not isinstance(user, I.Compare)
-
-        for user in self._reached([*values], goes_on):
-            is_integer_store = isinstance(user, I.Store) and not T.is_float(user.operands[0].type)
-            if is_integer_store or isinstance(user, I.Compare | I.Switch):
-                yield user
-
-    def places(self, indices: Sequence[I.Instruction]) -> list[I.Instruction]:
-        """What indexes by numbers, or by what is computed of them, and what stores there."""
+    def _is_shown(self, decided: Decided) -> bool:
+        """Whether a condition is used as a number: not in a sum of them, since to count is no choice, but as an index,
+        or where that is stored or compared."""
+        if decided.others:
+            return True
+        shown = (I.Store, I.Compare, I.CallBase, I.Cast, I.GetElementPtr)
         numbers = I.BinaryOp | I.Cast | I.Phi | I.Select
-        found = self._reached([*indices], lambda i: isinstance(i, numbers) and T.is_int(i.type))
-        pointers = [i for i in found if isinstance(i, I.GetElementPtr)]
-        further = self._reached([*pointers], lambda i: isinstance(i, I.GetElementPtr))
-        return [*pointers, *(i for i in further if isinstance(i, I.Store) and i.operands[0] not in pointers)]
-
-    def read(self, pointers: Sequence[I.Instruction]) -> list[I.Instruction]:
-        """What loads integers where pointers lead, or is called with them (`strcmp`, copies)."""
-        found = self._reached([*pointers], lambda i: isinstance(i, I.GetElementPtr | I.Phi | I.Select))
-        return [i for i in found if isinstance(i, I.Load | I.CallBase)]
-
-    def scaled(self, factor: I.Instruction) -> Iterator[I.Instruction]:
-        """What a number, or what it is read from, is a factor or an argument of."""
-        chained = I.UnaryOp | I.Cast | I.Select | I.GetElementPtr | I.Load | I.Freeze
-        for user in self._reached([factor], lambda i: isinstance(i, chained) or i.opcode in ("fmul", "fdiv")):
-            if user.opcode not in ("fadd", "fsub", "fcmp"):
-                yield user
+        direct = (user for i in decided.integers for user, _ in self._uses.get(i, ()))
+        if any(isinstance(user, shown) for user in direct):
+            return True
+        found = self._reached([*decided.integers], lambda i: isinstance(i, numbers) and T.is_int(i.type))
+        return any(isinstance(i, I.GetElementPtr) for i in found)
 
     def _reached(self, start: list[Value], goes_on: Callable[[I.Instruction], bool]) -> list[I.Instruction]:
         """The instructions that use values, or what such instructions make of them."""
@@ -179,20 +144,6 @@ class Shortcuts:
         first = [user for value in start for user in users(value)]
         return list(reached(first, lambda user: users(user) if goes_on(user) else ()))
 
-    def guarded(self, choice: Choice) -> Iterator[I.Instruction]:
-        """What runs or not, or is one thing or another, as a choice goes."""
-        if isinstance(choice.instruction, I.Select):
-            yield choice.instruction
-            return
-        source = self._block_of[choice.instruction]
-        join = self._post_dominators.idom.get(source)
-        for block in reached(
-            choice.instruction.targets, self._cfg.succs.__getitem__, lambda b: b not in (source, join)
-        ):
-            yield from (i for i in block.instructions if not isinstance(i, I.Phi) or len(i.operands) > 1)
-        if join is not None:
-            yield from (i for i in join.instructions if isinstance(i, I.Phi))
-
     def block_of(self, instruction: I.Instruction) -> BasicBlock:
         return self._block_of[instruction]
 
@@ -201,10 +152,6 @@ class Shortcuts:
         first = choice.instruction.targets[1 if choice.at_equality else 0]
         if self._cfg.reachable_preds(first) == [self._block_of[choice.instruction]]:
             yield from (b for b in self._cfg.rpo if self._program.dominators.dominates(first, b))
-
-    @cached_property
-    def _post_dominators(self) -> PostDominators:
-        return PostDominators(self._cfg)
 
     # -- proof
 
@@ -220,7 +167,7 @@ class Shortcuts:
     def is_proved(self, comparison: I.Instruction) -> bool:
         """Whether a comparison is a shortcut."""
         decided = self.choices(comparison)
-        if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
+        if self._is_shown(decided) or not isinstance(comparison.operands[0].type, T.FloatType):
             return False
         self._start_effort()
         try:
@@ -239,7 +186,7 @@ class Shortcuts:
         """Whether the call fails at equality, whatever else holds, or does nothing but say so in an integer where the
         general side has no value: then there is no derivative to miss."""
         decided = self.choices(comparison)
-        if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
+        if self._is_shown(decided) or not isinstance(comparison.operands[0].type, T.FloatType):
             return False
         return all(self._fails(comparison, choice) for choice in decided.choices)
 

@@ -29,6 +29,8 @@ _KNOWN = _NEVER | _POSITIVE | _OF_ALL | {"fma", "floor", "ceil", "copysign"}
 _NEXT_TO_ZERO = {"double": 1.4e-154, "float": 1e-19}
 """Bounds below have no square, or none with all its digits: they stand for 0."""
 
+_LEAST, _MINUS_INFINITY = -3.4e38, "0xFFF0000000000000"
+
 
 def is_next_to_zero(value: Value, compared: Value) -> bool:
     """Whether a constant that a number is compared with is 0, or stands for it."""
@@ -62,7 +64,7 @@ def _parts(value: Value) -> list[Value] | None:
     match value:
         case ConstantFloat():
             number = float_value(value)
-            return [] if number is not None and number >= 0 else None
+            return [] if (number is not None and number >= 0) or _is_least(value) else None
         case I.Phi():
             return list(value.operands)
         case I.Select():
@@ -79,6 +81,12 @@ def _parts(value: Value) -> list[Value] | None:
             return _parts_of_call(value)
         case _:
             return None
+
+
+def _is_least(value: ConstantFloat) -> bool:
+    """Whether a search for the largest of some numbers starts with it: the first of these takes its place."""
+    number = float_value(value)
+    return value.text == _MINUS_INFINITY if number is None else number <= _LEAST
 
 
 def _is_fraction(difference: I.BinaryOp) -> bool:

@@ -18,7 +18,7 @@ numbers is chosen:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.objects import reachable_functions
@@ -29,7 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, declared_name
-from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantInt, int_value, is_zero
+from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantInt, Value, int_value, is_zero
 
 _EXPONENTS = ("ilogb", "ilogbf", "llogb", "llogbf")
 _LEAST: dict[T.Type, int] = {T.I32: -(1 << 31), T.I64: -(1 << 63)}
@@ -84,7 +84,7 @@ def name_equalities(module: Module, root: Function) -> Module:
 
 
 def _questions(function: Function) -> Iterator[_Question]:
-    asked = Counter(v for i in function.instructions() if _asks(i) for v in i.operands)
+    asked = Counter(v for i in function.instructions() if _asks(i) for v in _numbers(i))
     relations: Relations | None = None
     for user in function.instructions():
         yield from _steps(user)
@@ -155,6 +155,12 @@ def _of_step(question: I.Instruction) -> tuple[Table, str] | None:
 def _asks(instruction: I.Instruction) -> bool:
     """Whether an instruction compares numbers, or takes their bits, as `signbit` does."""
     return instruction.opcode in ("fcmp", "bitcast")
+
+
+def _numbers(question: I.Instruction) -> Iterable[Value]:
+    """What a question is about: also the number that is clamped to what it is compared with."""
+    table = relation_table(question)
+    return question.operands if table is None else dict.fromkeys((*question.operands, table.x))
 
 
 def _equality(table: Table, possible: frozenset[int]) -> str | None:

@@ -283,7 +283,7 @@ double steps(int n, const double *x) {
     }
     count += x[i] != 0;
   }
-  return sum / count;
+  return sum + count;
 }
 
 // what a comparison decides by an integer: how many there are, and where
@@ -541,4 +541,80 @@ double larger_bits(double x, double z) {
     case 2: return y + z;
   }
   return nearbyint(z) == 2 ? y * x : floor(x) > 1 ? y - z : y;
+}
+
+// numbers, pointers and orderings that decide together
+double within(double x, double z) { return fmin(x, 0) == 0 && fmax(x, 0) == 0 ? 0 : x * z; }
+
+double masked_by_numbers(int n, const double *x) {
+  double mask[64], sum = 0;
+  for (int i = 0; i < n; i++) mask[i] = x[i] != 0 ? 1 : 0;
+  for (int i = 0; i < n; i++) sum += mask[i] * (x[i] + x[i] * x[i]);
+  return sum;
+}
+
+double null_pointers(int n, const double *x) {
+  const double *place[64];
+  double sum = 0;
+  for (int i = 0; i < n; i++) place[i] = x[i] != 0 ? x + i : 0;
+  for (int i = 0; i < n; i++)
+    if (place[i]) sum += *place[i] + *place[i] * *place[i];
+  return sum;
+}
+
+double mean_of_nonzeros(int n, const double *x) {
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < n; i++) {
+    count += x[i] != 0;
+    sum += x[i];
+  }
+  return sum / count;
+}
+
+double all_the_same(int n, const double *x) {
+  double least = x[0], most = x[0], sum = 0;
+  for (int i = 1; i < n; i++) {
+    if (x[i] < least) least = x[i];
+    if (x[i] > most) most = x[i];
+  }
+  if (least == most) return n * least;
+  for (int i = 0; i < n; i++) sum += i * x[i];
+  return sum;
+}
+
+double no_sign(int n, const double *x) {
+  int below = 0, above = 0;
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    below += x[i] < 0;
+    above += x[i] > 0;
+  }
+  if (below + above == 0) return 0;
+  for (int i = 0; i < n; i++) sum += x[i] + x[i] * x[i];
+  return sum;
+}
+
+double marked_in_turn(int n, const double *x) {
+  double mark[64] = {0}, sum = 0;
+  for (int i = 0; i < n; i++)
+    if (x[i] > 0) mark[i] = 1;
+  for (int i = 0; i < n; i++)
+    if (x[i] < 0) mark[i] = 1;
+  for (int i = 0; i < n; i++) sum += mark[i] * (x[i] + x[i] * x[i]);
+  return sum;
+}
+
+double signs_apart(int n, const double *x, double *mask) {
+  double sum = 0, above = 0, below = 0;
+  for (int i = 0; i < n; i++) {
+    mask[i] = x[i] != 0;
+    above += x[i] > 0;
+    below += x[i] < 0;
+  }
+  for (int i = 0; i < n; i++) {
+    if (above > 1) sum += fmax(x[i], 0);
+    if (below > 1) sum -= fmin(x[i], 0);
+  }
+  return sum;
 }

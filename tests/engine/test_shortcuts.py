@@ -59,6 +59,8 @@ PROVED: dict[str, Row] = {
     "by_sign": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "exponent_of_zero": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "rounded_up": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "null_pointers": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "within": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
 }
 UNPROVED: dict[str, Row] = {
     "unit": ("n: i32, x: f64[n] -> f64", (POINT,)),
@@ -99,6 +101,11 @@ UNPROVED: dict[str, Row] = {
     "copied_text": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "sign_at_last": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "times_its_sign": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "masked_by_numbers": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "mean_of_nonzeros": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "all_the_same": ("n: i32, x: f64[n] -> f64", (np.ones(4),)),
+    "no_sign": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
+    "marked_in_turn": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
@@ -109,6 +116,7 @@ SILENT: dict[str, Row] = {
     "steps": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "converging": ("x: f64 -> f64", (2.0,)),
     "larger_bits": ("x: f64, z: f64 -> f64", (2.0, 2.0)),
+    "signs_apart": ("n: i32, x: f64[n], out mask: f64[n] -> f64", (SPARSE,)),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 

@@ -30,7 +30,7 @@ template <class T> T power(T z, i64 n) {
 
 template <class T> int exponent(T x) {
   int e;
-  if (x == 0 || x - x != 0) return 0;
+  if (!__builtin_isfinite(x)) return 0;
   __builtin_frexp(x, &e);
   return e;
 }
