@@ -38,6 +38,9 @@ from jax_enzyme.rules.mpi.table import communication, is_mpi
 from jax_enzyme.rules.pairs import declared_routine
 from jax_enzyme.rules.table import standard
 
+_PAGE = 4096
+"""Bytes of the first and the last page, in which no system has memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class MemoryObject:
@@ -235,3 +238,13 @@ def writes_pointers(instruction: I.Instruction) -> bool:
         unknown = effect is None and not is_defined_call(instruction) and not leaves_pointers(instruction)
         return unknown or effect in (Effect.MEMORY_COPY, Effect.REALLOCATE)
     return isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg)
+
+
+def is_near_null(pointer: Value) -> bool:
+    """Whether an address is a constant in the first page or the last, which belong to nobody: null, a member of a
+    record at null, as what LLVM makes of them, or a mark among addresses."""
+    if isinstance(pointer, ConstantExpr | I.Cast) and pointer.opcode == "inttoptr":
+        number = pointer.operands[0]
+        at = int_value(number)
+        return pointer.type == T.PTR and number.type == T.I64 and at is not None and -_PAGE <= at < _PAGE
+    return isinstance(pointer, ConstantNull)

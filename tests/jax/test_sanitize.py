@@ -215,6 +215,10 @@ double null_member(int n, const double *x) {
   const double *p = n > 3 ? 0 : x;
   return p[2]; /* null_member */
 }
+double before_null(int n, const double *x) {
+  const double *p = n > 3 ? 0 : x + 1;
+  return p[-1]; /* before_null */
+}
 double endless(int n, const double *x) {
   double s = 0;
   while (n > 0) /* endless */
@@ -261,6 +265,7 @@ BAD = [
         "reads local variable `b` after the block or function that it belongs to has ended",
     ),
     ("null_member", "null_member", "reads at a null pointer, address 16"),
+    ("before_null", "before_null", "reads at a null pointer"),
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),
 ]
@@ -292,7 +297,7 @@ def test_derivatives_fail_as_the_kernel_does_and_inputs_stay() -> None:
     assert x.tolist() == X.tolist()
 
 
-@pytest.mark.parametrize("symbol", ["unreachable", "null_member"])
+@pytest.mark.parametrize("symbol", ["unreachable", "null_member", "before_null"])
 def test_derivatives_of_what_is_wrong_for_certain_fail_as_the_kernel_does(symbol: str) -> None:
     """Where the size says that a pointer is null, or that the end is reached, compilers find it out as well."""
     kernel = je.kernel(SOURCE, symbol, "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)

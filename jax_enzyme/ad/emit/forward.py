@@ -30,7 +30,7 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_near_null
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.analysis.words import Words
@@ -43,19 +43,15 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     BasicBlock,
     Constant,
-    ConstantExpr,
     ConstantInt,
-    ConstantNull,
     GlobalValue,
     Value,
-    int_value,
 )
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
-_PAGE = 4096
 _LINEAR = frozenset(
     "select freeze extractvalue insertvalue extractelement insertelement shufflevector bitcast fpext fptrunc".split()
 )
@@ -428,11 +424,4 @@ class _Emitter(ShadowedCopy):
 
 def _leads_nowhere(pointer: Value) -> bool:
     """Whether an address is one of constants in the first page or the last, which belong to nobody."""
-    return all(map(_is_near_null, (v for v in reached([pointer], I.merged) if not I.merged(v))))
-
-
-def _is_near_null(pointer: Value) -> bool:
-    if isinstance(pointer, ConstantExpr | I.Cast) and pointer.opcode == "inttoptr":
-        at = int_value(pointer.operands[0])
-        return at is not None and -_PAGE <= at < _PAGE
-    return isinstance(pointer, ConstantNull)
+    return all(map(is_near_null, (v for v in reached([pointer], I.merged) if not I.merged(v))))

@@ -42,6 +42,7 @@ from jax_enzyme.analysis.objects import (
     called_routine,
     is_defined_call,
     is_memory_free,
+    is_near_null,
     reachable_functions,
 )
 from jax_enzyme.analysis.words import Words
@@ -51,14 +52,12 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import returns_twice
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of, reached
-from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value, int_value
+from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Undef, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
 from jax_enzyme.rules.table import Rules
 
-_FIRST_PAGE = range(4096)
-"""Addresses at which no system has memory."""
 _EXCHANGES = ("xchg", "fadd", "fsub")
 
 
@@ -273,10 +272,10 @@ class _Check:
         found = Reached([] if objects else [pointer])
         for value in found:
             match value:
-                case ConstantNull() | Poison() | Undef():
+                case Poison() | Undef():
                     pass
-                case ConstantExpr(opcode="inttoptr", type=T.PTR) if int_value(value.operands[0]) in _FIRST_PAGE:
-                    pass  # what LLVM makes of null and a distance
+                case _ if is_near_null(value):
+                    pass
                 case I.Phi() | I.Select():
                     found.add(I.merged(value))
                 case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
