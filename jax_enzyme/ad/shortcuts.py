@@ -122,13 +122,11 @@ class _Comparisons:
     def _of_halves(self, activity: Activity, consequences: Consequences) -> Iterator[ExactComparison]:
         """What two orderings decide together. Where they make one integer, that is dealt with already."""
 
-        def of(questions: Iterable[I.Instruction]) -> set[I.Instruction]:
-            used = (item for question in questions for item in consequences.used(question))
-            return set(consequences.of(used, lambda item: not _is_named(item)))
-
         for function in self._points_to.functions:
             for both in self._halves(function):
-                if both.number in activity.varied and not of(both.as_below).isdisjoint(of(both.as_above)):
+                if both.number in activity.varied and consequences.of_both(
+                    both.as_below, both.as_above, lambda item: not _is_named(item)
+                ):
                     place = _place(self._base.module, function, both.as_above[0], Decided(()))
                     yield ExactComparison(place, False)
 

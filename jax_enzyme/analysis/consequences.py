@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import product
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
@@ -34,11 +35,12 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Uses, callee_name, callee_of, uses
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
 Item = I.Instruction | Argument | MemoryObject
+_Before = dict[Item, set[Item]]
 
 _WRITES = (I.Store, I.AtomicRMW, I.CmpXchg)
 _NOTHING = frozenset((
@@ -100,6 +102,39 @@ class Ways:
                 found.setdefault(callee, []).append(instruction)
         return found
 
+    def by_turns(self, item: I.Instruction, one: Iterable[Item], other: Iterable[Item]) -> bool:
+        """Whether on no way to an instruction both a thing of one kind and one of the other say what it is: each is a
+        branch before it, or a value that a phi may be."""
+        home = self._block_of[item]
+        cfg = self._cfg(self._home[home])[0]
+
+        def onward(block: BasicBlock) -> Iterable[BasicBlock]:
+            """What comes next within an iteration: what loops carry on, phis say."""
+            return (b for b in cfg.succs[block] if b is not home and cfg.index.get(b, 0) > cfg.index.get(block, 0))
+
+        def places(source: Item) -> list[BasicBlock]:
+            if isinstance(source, I.CondBranch | I.Switch):
+                return [self._block_of[source]]
+            return [block for value, block in item.incoming if value is source] if isinstance(item, I.Phi) else []
+
+        def leads(source: list[BasicBlock], target: list[BasicBlock]) -> bool:
+            return not reached(source, onward).keys().isdisjoint(target)
+
+        for a, b in product(one, other):
+            here, there = places(a), places(b)
+            if not here or not there:
+                return False
+            decides = isinstance(a, I.CondBranch | I.Switch) or isinstance(b, I.CondBranch | I.Switch)
+            if a is not b and decides and (leads(here, there) or leads(there, here)):
+                return False
+        return True
+
+    def settled(self, item: I.Instruction, before: _Before) -> list[Item]:
+        """What an instruction comes from; of phis in its block, what these come from."""
+        phis = {p for p in self._block_of[item].instructions if isinstance(p, I.Phi)} - {item}
+        every = reached(before[item], lambda s: before.get(s, ()) if s in phis else ())
+        return [source for source in every if source not in phis]
+
     @remembered
     def guarded(self, branch: I.Instruction) -> tuple[I.Instruction, ...]:
         """What is written, called, merged, returned, or left by a loop, as a branch goes."""
@@ -155,6 +190,44 @@ class Consequences:
     def carry(self, start: Iterable[Item]) -> bool:
         """Whether there is any."""
         return any(True for _ in self.of(start))
+
+    def of_both(
+        self, one: Iterable[I.Instruction], other: Iterable[I.Instruction], within: Callable[[Item], bool]
+    ) -> bool:
+        """Whether something that carries a derivative depends on questions of two kinds at once. A choice between what
+        depends on the one kind and what depends on the other depends on one at a time."""
+        before, also = (self._followed(questions, within) for questions in (one, other))
+        together = [item for item in before if self._meet(item, before, also)]
+        return any(True for _ in self.of(together, within))
+
+    def _meet(self, item: Item, one: _Before, other: _Before) -> bool:
+        """Whether what comes from two kinds of questions comes together in an item, from places that are not the
+        same."""
+        if item not in other or (one[item] == other[item] and len(one[item]) == 1):
+            return False
+        if isinstance(item, I.Select):
+            sources = one[item] | other[item]
+            return item.operands[0] in sources or not sources.issubset(item.operands)
+        if not isinstance(item, I.Instruction):
+            return True
+        return not self._ways.by_turns(item, *(self._ways.settled(item, before) for before in (one, other)))
+
+    def _followed(self, questions: Iterable[I.Instruction], within: Callable[[Item], bool]) -> _Before:
+        """What comes of questions, and of each what that comes from directly."""
+        before: _Before = {}
+        found = Reached[Item]((), within)
+
+        def add(source: I.Instruction | Item, items: Iterable[Item]) -> None:
+            for item in filter(within, items):
+                before.setdefault(item, set()).add(source)
+                found.add((item,))
+
+        for question in questions:
+            add(question, self.used(question))
+        for item in found:
+            if not (isinstance(item, I.Instruction) and self._carries(item)):
+                add(item, self._next(item))
+        return before
 
     def used(self, value: Value) -> Iterator[Item]:
         """What comes of it that a value is otherwise."""

@@ -3,15 +3,16 @@
     below |= x[i] < 0;    above |= x[i] > 0;    if (below || above) ...
 
 At the value the first has the answer that it has above it, and the second the one below: no number on either side has
-both. What depends on both of them, and on nothing but such answers, may be otherwise at the value alone. Where one
-integer is made of them, or one is asked behind the other, they are one comparison for equality
-(`transform.equalities`).
+both. What depends on both of them, and on nothing but such answers, may be otherwise at the value alone. Thresholds of
+many digits, such as 1e-8, are left out: no number is one by design. Where one integer is made of them, or one is asked
+behind the other, they are one comparison for equality (`transform.equalities`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import frexp
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.orders import EQUAL, GREATER, LESS, relation_table
@@ -44,8 +45,13 @@ def _orderings(function: Function) -> Iterator[tuple[I.Instruction, Value, float
     for question in function.instructions():
         table = relation_table(question) if isinstance(question, I.Compare) and question.opcode == "fcmp" else None
         constant = None if table is None else float_value(table.y)
-        if table is None or constant is None:
+        if table is None or constant is None or not _is_short(constant):
             continue
         same = [side for side in (LESS, GREATER) if table.values[side] == table.values[EQUAL]]
         if len(same) == 1:
             yield question, table.x, constant, same[0]
+
+
+def _is_short(constant: float) -> bool:
+    """Whether a number has no more than eleven binary digits."""
+    return (frexp(constant)[0] * 2**11).is_integer()

@@ -618,3 +618,28 @@ double signs_apart(int n, const double *x, double *mask) {
   }
   return sum;
 }
+
+/* Each ordering on a side of its own, as directed rounding asks: no run has the answers of both. */
+double by_turns(double x, double z) {
+  double towards, found = x * z;
+  if (found + z > 0) {
+    if (x >= 0) return found;
+    towards = z;
+  } else {
+    if (x <= 0) return found;
+    towards = -z;
+  }
+  return sin(towards) * found;
+}
+
+/* A threshold that no number is by design: below and above it, but not at it, something is computed. */
+double threshold(double x, double z) {
+  int type = 1;
+  if (x < 1e-8)
+    type = z > 0.5 ? 2 : 3;
+  else if (z > 0.5)
+    type = 4;
+  double sum = type == 1 ? x * z : exp(x);
+  if (x > 1e-8 && type == 4) sum += sin(x * z);
+  return sum;
+}

@@ -117,6 +117,8 @@ SILENT: dict[str, Row] = {
     "converging": ("x: f64 -> f64", (2.0,)),
     "larger_bits": ("x: f64, z: f64 -> f64", (2.0, 2.0)),
     "signs_apart": ("n: i32, x: f64[n], out mask: f64[n] -> f64", (SPARSE,)),
+    "by_turns": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "threshold": ("x: f64, z: f64 -> f64", (0.3, 0.6)),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 
