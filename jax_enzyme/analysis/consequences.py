@@ -114,7 +114,8 @@ class Ways:
 
         def places(source: Item) -> list[BasicBlock]:
             if isinstance(source, I.CondBranch | I.Switch):
-                return [self._block_of[source]]
+                block = self._block_of[source]
+                return [block] if self._home[block] is self._home[home] else []
             return [block for value, block in item.incoming if value is source] if isinstance(item, I.Phi) else []
 
         def leads(source: list[BasicBlock], target: list[BasicBlock]) -> bool:
