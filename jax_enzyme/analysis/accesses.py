@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.module import Function, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import standard
 
+_HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.VECTOR_REDUCE, Effect.MEMORY_COPY, Effect.MEMORY_SET)
 _COPIES, _FILLS = ("llvm.memcpy.", "llvm.memmove."), "llvm.memset."
 
 
@@ -117,3 +120,32 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
                     yield Access(call, argument, held, None, True, True)
         case _:
             pass
+
+
+def is_harmless(call: I.CallBase) -> bool:
+    """Does a call do nothing but to compute, and to access the memory that it is given as the analysis knows?"""
+    effect = call_effect(call)
+    if effect is not None:
+        return effect in _HARMLESS
+    callee = callee_of(call)
+    if callee is None:
+        return False
+    if not callee.is_declaration:
+        return _computes_only(callee)
+    known = rule_of(call, standard()) is not None
+    return is_memory_free(call) or (known and not any(T.is_pointer(a.type) for a in call.arguments))
+
+
+def _computes_only(function: Function) -> bool:
+    """Is a function with a body arithmetic alone?"""
+    for instruction in function.instructions():
+        match instruction:
+            case I.CallBase():
+                if is_memory_free(instruction) or instruction.callee is function or is_harmless(instruction):
+                    continue
+                return False
+            case I.Load() | I.Store() | I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
+                return False
+            case _:
+                pass
+    return True

@@ -42,6 +42,7 @@ from jax_enzyme.rules.effects import Effect
 Item = I.Instruction | Argument | MemoryObject
 _Before = dict[Item, set[Item]]
 
+_BRANCHES = (I.CondBranch, I.Switch)
 _WRITES = (I.Store, I.AtomicRMW, I.CmpXchg)
 _NOTHING = frozenset((
     Effect.IGNORED, Effect.ALLOCATE, Effect.FREE, Effect.STACK, Effect.TAPE, Effect.OUTPUT, Effect.ABORT, Effect.TRAP,
@@ -113,7 +114,7 @@ class Ways:
             return (b for b in cfg.succs[block] if b is not home and cfg.index.get(b, 0) > cfg.index.get(block, 0))
 
         def places(source: Item) -> list[BasicBlock]:
-            if isinstance(source, I.CondBranch | I.Switch):
+            if isinstance(source, _BRANCHES):
                 block = self._block_of[source]
                 return [block] if self._home[block] is self._home[home] else []
             return [block for value, block in item.incoming if value is source] if isinstance(item, I.Phi) else []
@@ -125,7 +126,7 @@ class Ways:
             here, there = places(a), places(b)
             if not here or not there:
                 return False
-            decides = isinstance(a, I.CondBranch | I.Switch) or isinstance(b, I.CondBranch | I.Switch)
+            decides = isinstance(a, _BRANCHES) or isinstance(b, _BRANCHES)
             if a is not b and decides and (leads(here, there) or leads(there, here)):
                 return False
         return True
@@ -188,9 +189,9 @@ class Consequences:
             else:
                 found.add(self._next(item))
 
-    def carry(self, start: Iterable[Item]) -> bool:
+    def carry(self, start: Iterable[Item], within: Callable[[Item], bool] | None = None) -> bool:
         """Whether there is any."""
-        return any(True for _ in self.of(start))
+        return any(True for _ in self.of(start, within))
 
     def of_both(
         self, one: Iterable[I.Instruction], other: Iterable[I.Instruction], within: Callable[[Item], bool]
@@ -198,8 +199,7 @@ class Consequences:
         """Whether something that carries a derivative depends on questions of two kinds at once. A choice between what
         depends on the one kind and what depends on the other depends on one at a time."""
         before, also = (self._followed(questions, within) for questions in (one, other))
-        together = [item for item in before if self._meet(item, before, also)]
-        return any(True for _ in self.of(together, within))
+        return self.carry([item for item in before if self._meet(item, before, also)], within)
 
     def _meet(self, item: Item, one: _Before, other: _Before) -> bool:
         """Whether what comes from two kinds of questions comes together in an item, from places that are not the
@@ -218,7 +218,7 @@ class Consequences:
         before: _Before = {}
         found = Reached[Item]((), within)
 
-        def add(source: I.Instruction | Item, items: Iterable[Item]) -> None:
+        def add(source: Item, items: Iterable[Item]) -> None:
             for item in filter(within, items):
                 before.setdefault(item, set()).add(source)
                 found.add((item,))

@@ -17,17 +17,16 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from jax_enzyme.analysis.accesses import Access, clears
+from jax_enzyme.analysis.accesses import Access, clears, is_harmless
 from jax_enzyme.analysis.accumulation import Chain, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
-from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.integer_facts import UNKNOWN, TripCount
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
@@ -36,15 +35,13 @@ from jax_enzyme.analysis.trips import exit_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, has_slots, is_common, marks_of
-from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.helpers import ALLOCATE, TAPE
-from jax_enzyme.rules.table import standard
 
-_HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.VECTOR_REDUCE, Effect.MEMORY_COPY, Effect.MEMORY_SET)
 CALL = 20
 """A call, in instructions."""
 _UNKNOWN_TRIPS = 16
@@ -433,7 +430,7 @@ class Independence:
                 match instruction:
                     case I.CallBase() if instruction in arenas:
                         pass
-                    case I.CallBase() if not _is_harmless(instruction) and not self._is_within(instruction, loop):
+                    case I.CallBase() if not is_harmless(instruction) and not self._is_within(instruction, loop):
                         return f"it calls `{callee_name(instruction) or 'a pointer'}`"
                     case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
                         return f"it contains `{instruction.opcode}`"
@@ -450,12 +447,11 @@ class Independence:
         match call_effect(call):
             case Effect.ALLOCATE if callee_name(call) not in TAPE:  # one arena for all
                 made = [o for o in self._points_to.of(call) if o.site is call]
-                return bool(made) and all(self._is_new(o, loop) or self._private.is_of_iteration(o, loop) for o in made)
             case Effect.FREE:
                 made = list(self._points_to.of(call.arguments[0]))
             case _:
                 return False
-        return bool(made) and all(self._private.is_of_iteration(o, loop) for o in made)
+        return bool(made) and all(self._is_of_iteration(o, loop) for o in made)
 
     @cached_property
     def _memory(self) -> MemoryUses:
@@ -492,7 +488,10 @@ class Independence:
         for access in self._inside(loop):
             if access.writes:
                 found |= dict.fromkeys(access.objects)
-        return [i for i in found if not self._private.is_of_iteration(i, loop) and not self._is_new(i, loop)]
+        return [i for i in found if not self._is_of_iteration(i, loop)]
+
+    def _is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
+        return self._private.is_of_iteration(item, loop) or self._is_new(item, loop)
 
     def _is_new(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in a loop, which accesses it there alone where it was made, in the same iteration? What is
@@ -567,35 +566,6 @@ def _alternates(phi: I.Phi, loop: Loop) -> bool:
     if not isinstance(following, I.BinaryOp) or following.opcode != "xor" or phi.type != T.I1:
         return False
     return phi in following.operands and any(int_value(v) for v in following.operands)
-
-
-def _is_harmless(call: I.CallBase) -> bool:
-    """Does a call do nothing but to compute, and to access the memory that it is given as the analysis knows?"""
-    effect = call_effect(call)
-    if effect is not None:
-        return effect in _HARMLESS
-    callee = callee_of(call)
-    if callee is None:
-        return False
-    if not callee.is_declaration:
-        return _computes_only(callee)
-    known = rule_of(call, standard()) is not None
-    return is_memory_free(call) or (known and not any(T.is_pointer(a.type) for a in call.arguments))
-
-
-def _computes_only(function: Function) -> bool:
-    """Is a function with a body arithmetic alone?"""
-    for instruction in function.instructions():
-        match instruction:
-            case I.CallBase():
-                if is_memory_free(instruction) or instruction.callee is function or _is_harmless(instruction):
-                    continue
-                return False
-            case I.Load() | I.Store() | I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
-                return False
-            case _:
-                pass
-    return True
 
 
 def _name(item: MemoryObject) -> str:

@@ -40,13 +40,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import (
-    BasicBlock,
-    Constant,
-    ConstantInt,
-    GlobalValue,
-    Value,
-)
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, GlobalValue, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
