@@ -213,6 +213,32 @@ def test_groups_of_lanes() -> None:
     agree(three_way(subject, [x]))
 
 
+def test_tiles_of_tiles_and_of_lanes_that_are_together() -> None:
+    """A tile is numbered within what was divided, also where its type does not say that; lanes are tiled by rank."""
+    subject = kernel(
+        """auto block = cg::this_thread_block();
+        cg::thread_block_tile<4> inner = cg::tiled_partition<4>(cg::tiled_partition<16>(block));
+        cg::thread_block_tile<4> flat = cg::tiled_partition<4>(block);
+        y[t] = x[t] * (numbered(inner) + 100 * numbered(flat));
+        if (t % 3) y[t] += shared(cg::coalesced_threads(), x[t]);""",
+        """#include <cooperative_groups.h>
+        #include <cooperative_groups/reduce.h>
+        namespace cg = cooperative_groups;
+        __device__ int numbered(cg::thread_block_tile<4> g) { return g.meta_group_rank() + 10 * g.meta_group_size(); }
+        __device__ double shared(cg::coalesced_group g, double v) {
+          auto part = cg::tiled_partition(g, 3);
+          return cg::reduce(part, v * v, cg::plus<double>()) * part.thread_rank();
+        }""",
+    )
+    x, t = values(), np.arange(32)
+    expected = x * (t % 16 // 4 + 10 * 4 + 100 * (t // 4 + 10 * 8))
+    lanes = t[t % 3 > 0]
+    for part in (lanes[i : i + 3] for i in range(0, len(lanes), 3)):
+        expected[part] += (x[part] ** 2).sum() * np.arange(len(part))
+    np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)
+    agree(three_way(subject, [x]))
+
+
 def test_halves_between_lanes() -> None:
     signature = "n: i32, x: f16[n,2], out y: f32[n]"
     subject = native(

@@ -52,13 +52,26 @@ template <class Group> struct __je_lanes {
 
 struct thread_group;
 
-template <unsigned Size, class Parent = void> struct thread_block_tile : __je_lanes<thread_block_tile<Size, Parent>> {
+// Which of the tiles of its parent a tile is, and how many these are: known by the parent's type, or kept without it.
+template <unsigned Size, class Parent> struct __je_part {
+  __JE_MEMBER static unsigned meta_group_rank() { return Parent::thread_rank() / Size; }
+  __JE_MEMBER static unsigned meta_group_size() { return (Parent::size() + Size - 1) / Size; }
+};
+template <unsigned Size> struct __je_part<Size, void> {
+  unsigned rank = 0, tiles = 1;
+  __JE_MEMBER unsigned meta_group_rank() const { return rank; }
+  __JE_MEMBER unsigned meta_group_size() const { return tiles; }
+};
+
+template <unsigned Size, class Parent = void>
+struct thread_block_tile : __je_lanes<thread_block_tile<Size, Parent>>, __je_part<Size, Parent> {
   static_assert(Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
   thread_block_tile() = default;
-  template <class Other> __JE_MEMBER thread_block_tile(const thread_block_tile<Size, Other> &) {}
+  template <class Other> __JE_MEMBER thread_block_tile(const thread_block_tile<Size, Other> &other) {
+    this->rank = other.meta_group_rank();
+    this->tiles = other.meta_group_size();
+  }
   __JE_MEMBER static unsigned thread_rank() { return __je_lane() & (Size - 1); }
-  __JE_MEMBER static unsigned meta_group_rank() { return thread_block::thread_rank() / Size; }
-  __JE_MEMBER static unsigned meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
   __JE_MEMBER static constexpr unsigned size() { return Size; }
   __JE_MEMBER static constexpr unsigned num_threads() { return Size; }
   __JE_MEMBER static unsigned mask() {
@@ -142,6 +155,12 @@ struct thread_group {
   }
 };
 template <class Group> __JE thread_group tiled_partition(const Group &, unsigned extent) { return thread_group(extent); }
+__JE coalesced_group tiled_partition(const coalesced_group &group, unsigned extent) {
+  unsigned tile = 0, rank = 0;
+  for (unsigned lane = 0; lane < 32; lane++)
+    if (group.lanes >> lane & 1u) tile |= (unsigned)(rank++ / extent == group.thread_rank() / extent) << lane;
+  return __je_coalesced(tile);
+}
 
 template <class T> struct plus {
   __JE_MEMBER T operator()(T a, T b) const { return a + b; }
