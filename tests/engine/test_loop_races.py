@@ -96,6 +96,19 @@ def test_a_region_with_every_construct_has_no_race() -> None:
     assert check(REGION).ok
 
 
+def test_what_tasks_have_of_their_own_is_no_race() -> None:
+    source = """void k(int n, const double *x, double *y) {
+  double s = 0, t = 1;
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop reduction(+ : s) firstprivate(t)
+  for (int i = 0; i < n; i++) s += t = x[i];
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = s * x[i];
+}"""
+    assert check(source).ok
+
+
 @settings(max_examples=2)
 @given(programs())
 def test_generated_programs_have_no_race(source: str) -> None:

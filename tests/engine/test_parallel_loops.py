@@ -61,6 +61,61 @@ CASES = {
     "rows that are made of the one before": Shared(
         _ROWS.replace("CHUNK", "8").replace("BEFORE", "(i % 8 ? row[i - 1][j] : 0)"), "", "it calls `malloc`", n=8000
     ),
+    "sums, private variables and last values of taskloops": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double s = 0, m = -1, t = 3, last = 0, w[4] = {1, 2, 3, 4};
+#pragma omp parallel
+#pragma omp single
+  {
+#pragma omp taskloop grainsize(16) reduction(+ : s) reduction(max : m) firstprivate(w) private(t)
+    for (int i = 0; i < n; i++) {
+      t = sin(x[i]);
+      for (int q = 0; q < 8; q++) t = sin(t + w[q % 4]);
+      s += t * x[i];
+      m = i * t > m ? i * t : m;
+    }
+#pragma omp taskloop lastprivate(last) collapse(2)
+    for (int i = 0; i < n / 10; i++)
+      for (int j = 0; j < 10; j++) y[i * 10 + j] = last = exp(x[i * 10 + j] * s / n);
+  }
+  y[0] += last * m / n;
+}""",
+        "pjv",
+    ),
+    "a taskloop that is one task": Shared(
+        """void k(int n, const double *x, double *y) {
+  double t = 3;
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop num_tasks(1) firstprivate(t)
+  for (int i = 0; i < n; i++) {
+    t = 0.9 * t + x[i];
+    y[i] = i % 8 ? x[i] + t + y[i - 1] / 8 : t;
+  }
+}""",
+        "",
+    ),
+    "a taskloop of Fortran's": Shared(
+        """subroutine k(n, x, y)
+  integer :: n, i, q
+  real(8) :: x(n), y(n), t
+  !$omp parallel
+  !$omp single
+  !$omp taskloop private(t) grainsize(7)
+  do i = 1, n
+    t = x(i)
+    do q = 1, 5
+      t = sin(t + x(i))
+    end do
+    y(i) = t * 2
+  end do
+  !$omp end single
+  !$omp end parallel
+end subroutine""",
+        "pjv",
+        lang="fortran",
+    ),
     "a collapsed stencil": Shared(
         """void k(int n, const double *x, double *y) {
   enum { M = 60 };

@@ -218,11 +218,12 @@ class _Watch:
 
 
 def _marked(module: Module, function: Function) -> Iterator[Loop]:
-    """The loops that a directive shares out, outer ones first."""
+    """The loops that a directive shares out, outer ones first; not those of tasks."""
     if not any(Mark.PARALLEL in marks_of(module, b.terminator) for b in function.blocks):
         return
     for loop in Loops.of(function):
-        if any(Mark.PARALLEL in marks_of(module, latch.terminator) for latch in loop.latches):
+        found = [marks_of(module, latch.terminator) for latch in loop.latches]
+        if any(Mark.PARALLEL in marks and Mark.TASKS not in marks for marks in found):
             yield loop
 
 

@@ -14,8 +14,9 @@ program is there (`teams`):
               call void (i32, ptr, ...) @je_team(i32 %size, ptr @f.omp_outlined, ptr %id, ptr %bound, ptr %x, ptr %n)
 
 A task is run where it is created: a team of one may do so, and every dependence then holds by itself. What
-`__kmpc_taskloop` would divide is one task. An `untied` task gives itself back at each point where another thread may
-take it up; here it goes on. The layout of a task's head is that of `kmp_task_t` (kmp.h of LLVM).
+`__kmpc_taskloop` would divide is one task, with a mark on its loop (`sharing.taskloops`). An `untied` task gives itself
+back at each point where another thread may take it up; here it goes on. The layout of a task's head is that of
+`kmp_task_t` (kmp.h of LLVM).
 """
 
 from __future__ import annotations
