@@ -119,7 +119,7 @@ def _generated(large: bool) -> Iterator[Problem]:
     families: tuple[tuple[str, Callable[[int], str], int, int], ...] = (
         ("independent statements", _independent, 125, 16000),
         ("dependent statements", _dependent, 125, 16000),
-        ("loops", _loops, 15, 240),
+        ("loops", _loops, 15, 480),
         ("records", _records, 50, 1600),
         ("unreached functions", _unreached, 500, 4000),
     )

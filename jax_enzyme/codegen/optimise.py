@@ -11,6 +11,7 @@ from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.lane_sums import with_common_sums
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
+from jax_enzyme.codegen.outer_loops import keep_outer_loops
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_masks import without_short_masks
 from jax_enzyme.codegen.short_rows import show_rows
@@ -102,6 +103,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) ->
     narrow_guarded_loops(module)
     compute_early(module)
     show_rows(module)
+    keep_outer_loops(module)
     vectors = options.vector_math and add_vector_math(module)
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:

@@ -1,8 +1,8 @@
 """LLVM's default pipelines: short modules go through llvmlite in this process, long ones through `ziglang`'s clang.
 
 Both are LLVM of one version, but llvmlite's has its assertions on. Among much else, the vectoriser has the whole
-function verified for each loop, so that its time grows with the square of their number: the pullback of 240 loops takes
-13 s in the one and 3.5 s in the other. To start a process takes 20 ms. The object is llvmlite's to make in both cases.
+function verified for each loop, so that its time grows with the square of their number. To start a process takes 20 ms.
+The object is llvmlite's to make in both cases.
 """
 
 from __future__ import annotations

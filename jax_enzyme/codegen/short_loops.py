@@ -25,11 +25,9 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.codegen.short_nests import LONG, is_longer, nests_to_unroll
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.instructions import Instruction
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.loop_hints import ask, properties
+from jax_enzyme.transform.loop_hints import ask, is_spoken_of
 
 _ITERATIONS = 4
 _INNER_ITERATIONS = 8
@@ -72,7 +70,7 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
             found[loop] = None
         found.update(dict.fromkeys(nests_to_unroll(recurrences, layout, loop, short)))
     for loop in found:
-        if not _spoken_of(module, loop.latches[0].terminator):
+        if not is_spoken_of(module, loop.latches[0].terminator):
             yield loop.latches[0]
 
 
@@ -84,7 +82,7 @@ def _innermost(module: Module, recurrences: Recurrences, layout: DataLayout) -> 
         if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
             continue
         body = sum(len(b.instructions) for b in loop.blocks)
-        if body > _LOCAL_INSTRUCTIONS or _spoken_of(module, loop.latches[0].terminator):
+        if body > _LOCAL_INSTRUCTIONS or is_spoken_of(module, loop.latches[0].terminator):
             continue  # before any time is spent on how often it runs
         is_local = _goes_over_locals(layout, loop)
         again = recurrences.repeats(loop) if is_local or body <= _INSTRUCTIONS else None
@@ -119,13 +117,3 @@ def _goes_over_locals(layout: DataLayout, loop: Loop) -> bool:
 
 def _is_small(layout: DataLayout, base: Value) -> bool:
     return isinstance(base, I.Alloca) and layout.alloc_size(base.allocated_type) <= _LOCAL_BYTES
-
-
-def _spoken_of(module: Module, branch: Instruction) -> bool:
-    """Whether the source says whether to unroll a loop, or it was to be unrolled before."""
-    for item in properties(module, branch):
-        node = module.metadata[item.number] if isinstance(item, MDRef) else item
-        first = node.operands[0] if isinstance(node, MDNode) and node.operands else None
-        if isinstance(first, MDString) and ".loop.unroll." in first.text:
-            return True
-    return False

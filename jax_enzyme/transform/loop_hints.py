@@ -27,3 +27,13 @@ def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable
         words.append(MDConstant(ConstantInt(T.I32, how)))
     own = add_loop(module, properties(module, branch), [MDNode(operands=words)])
     branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]
+
+
+def is_spoken_of(module: Module, branch: Instruction) -> bool:
+    """Whether the source says whether to unroll a loop, or it was to be unrolled before."""
+    for item in properties(module, branch):
+        node = module.metadata[item.number] if isinstance(item, MDRef) else item
+        first = node.operands[0] if isinstance(node, MDNode) and node.operands else None
+        if isinstance(first, MDString) and ".loop.unroll." in first.text:
+            return True
+    return False

@@ -85,6 +85,38 @@ def test_sums_of_long_blocks_keep_their_order() -> None:
     assert len(re.findall(r"fadd nsz double", optimised_text(parse(text)))) == 2500
 
 
+def _loop(number: int) -> str:
+    """Four iterations over `x` that wait for one another."""
+    terms = "\n".join(
+        f"  %y{number}.{k + 1} = call double @llvm.fma.f64(double %y{number}.{k}, double %v{number}, double {k}.5)"
+        for k in range(45)
+    )
+    before = f"loop{number - 1}" if number else "entry"
+    return f"""
+loop{number}:
+  %i{number} = phi i64 [ 0, %{before} ], [ %next{number}, %loop{number} ]
+  %y{number}.0 = phi double [ 0.0, %{before} ], [ %y{number}.45, %loop{number} ]
+  %p{number} = getelementptr double, ptr %x, i64 %i{number}
+  %v{number} = load double, ptr %p{number}
+{terms}
+  store double %y{number}.45, ptr %p{number}
+  %next{number} = add i64 %i{number}, 1
+  %more{number} = icmp ult i64 %next{number}, 4
+  br i1 %more{number}, label %loop{number}, label %loop{number + 1}
+"""
+
+
+def test_loops_of_long_functions_make_no_block_that_grows_with_their_number() -> None:
+    longest: list[int] = []
+    for count in (40, 100, 200):
+        loops = "".join(map(_loop, range(count)))
+        head = "define void @f(ptr %x) {\nentry:\n  br label %loop0\n"
+        end = f"\nloop{count}:\n  ret void\n}}\ndeclare double @llvm.fma.f64(double, double, double)\n"
+        optimised = parse(optimised_text(parse(head + loops + end)))
+        longest.append(max(len(block.instructions) for block in optimised.functions["f"].blocks))
+    assert longest[0] > 40 * 4 * 45 // 2 and longest[1] == longest[2] < 100
+
+
 def test_nothing_reaches_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     text = """
 define i64 @je.primal(ptr noalias %x, ptr noalias %y) !dbg !4 {
