@@ -59,9 +59,15 @@ def sparse_jacobian(kernel: Callable[..., Any], args: Sequence[Any], argnum: int
     band of width w, some w of each, for any size. Entries are those that the path of these arguments may touch, some of
     which may be zero. Where a row has all columns it is no cheaper than `jax.jacfwd`.
 
-    Raises ArgumentError for arguments inside of `jax.jit` (the pattern has to be known, so call it outside), and for
-    complex numbers or integers; DifferentiationError where the kernel cannot be differentiated.
+    Raises ArgumentError where `args` is no tuple or list, for arguments inside of `jax.jit` (the pattern has to be
+    known, so call it outside), and for complex numbers or integers; DifferentiationError where the kernel cannot be
+    differentiated.
     """
+    if not isinstance(args, tuple | list):
+        raise ArgumentError(
+            "sparse_jacobian takes all arguments of the kernel as one tuple, as `jax.jvp` does",
+            remedy="write sparse_jacobian(kernel, (x,)), with the others behind x",
+        )
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tuple(args))):
         raise ArgumentError(
             "sparse_jacobian needs the numbers themselves: which of them depend on which is found by running",

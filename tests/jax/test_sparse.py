@@ -123,6 +123,7 @@ def test_a_pattern_that_misses_something_is_found_out(monkeypatch: pytest.Monkey
     ("call", "says"),
     [
         (lambda x: jax.jit(lambda x: je.sparse_jacobian(band, (x,)))(x), "outside of jit"),
+        (lambda x: je.sparse_jacobian(band, x), "as one tuple"),
         (lambda x: je.sparse_jacobian(band, (x,), 1), "there are 1 arguments"),
         (lambda x: je.sparse_jacobian(band, (x,), result=2), "there are 2 results"),
         (lambda x: je.sparse_jacobian(band, (x > 0,)), "argument 0 is of bool"),
