@@ -169,12 +169,20 @@ class _Suggestion:
         """What the integers of the function are called."""
         record = self._record_behind(node)
         if record is not None:
-            for member in self._members_of(record):
-                self.names[Root(index, (member.offset,))] = f"{name}.{_allowed(member.name)}"
+            self._collect_members(index, record, name, 0)
         elif self._is_value(node):
             self.names[Root(index)] = name
         else:
             self.names[Root(index, (0,))] = name
+
+    def _collect_members(self, index: int, record: MDNode, name: str, start: int) -> None:
+        for member in self._members_of(record):
+            full, offset = f"{name}.{_allowed(member.name)}", start + member.offset
+            inner = composite_type(self.module, member.type)
+            if inner is None:
+                self.names[Root(index, (offset,))] = full
+            else:
+                self._collect_members(index, inner, full, offset)
 
     def _record_behind(self, node: MDValue) -> MDNode | None:
         try:
@@ -252,10 +260,13 @@ class _Suggestion:
         except KeyError:
             return None
 
-    def _structure(self, record: MDNode, name: str, root: Root) -> str:
+    def _structure(self, record: MDNode, name: str, root: Root, start: int = 0) -> str:
+        """A structure so many bytes from where `root` leads, or is."""
         self.enclosing.append(record)
         listed = [
-            self._member(replace(member, name=own), Root(root.index, (*root.path, member.offset)), f"{name}.{own}")
+            self._member(
+                replace(member, name=own), Root(root.index, (*root.path, start + member.offset)), f"{name}.{own}"
+            )
             for member in self._members_of(record)
             for own in [_allowed(member.name)]
         ]
@@ -295,7 +306,11 @@ class _Suggestion:
         inner = elements_of(self.module, member.type)
         record = record_type(self.module, inner)
         if record is not None:
-            text, size = self._structure(record, full, root), structure_bytes(self.module, record)
+            size = structure_bytes(self.module, record)
+            # Of an array of them, what the function does to one is not what it does to all.
+            *path, start = (*root.path, 0) if member.size > size else root.path
+            assert isinstance(start, int)  # where this member is
+            text = self._structure(record, full, Root(root.index, tuple(path)), start)
         elif member.room is not None:
             text, size = (f"u{8 * member.size}", member.size) if member.size in (1, 2, 4, 8) else ("u8", 1)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
@@ -86,6 +87,26 @@ def test_structures_and_what_is_not_known() -> None:
     assert "table: f64[?], at: i32[p.n] -> f64" in text
     with pytest.raises(je.SignatureError, match="nobody knows but you"):
         je.kernel(RECORD, "f", text, lang="c")
+
+
+@pytest.mark.parametrize(("given", "brackets"), [("struct s o", ""), ("struct s *p", "*")])
+def test_structures_inside_of_structures(given: str, brackets: str) -> None:
+    o = "o" if not brackets else "(*p)"
+    source = f"""struct row {{ const double *x, *unused; int n; }};
+    struct s {{ double c; struct {{ int k; struct row a, b; }} m; }};
+    double f({given}) {{
+      double s = 0;
+      for (int i = 0; i < {o}.m.b.n; i++) s += {o}.c * {o}.m.b.x[i];
+      return s;
+    }}"""
+    text = je.suggest_signature(source, "f", lang="c").partition("  #")[0]
+    name = given[-1]
+    a, b = (f"{{x: {x}, unused: null, n: i32}}" for x in ("null", f"f64[{name}.m.b.n]*"))
+    assert text == f"{name}: {{c: f64, m: {{k: i32, a: {a}, b: {b}}}}}{brackets} -> f64"
+    f = je.kernel(source, "f", text, lang="c")
+    x = jnp.arange(3.0)
+    m = {"k": jnp.int32(0), "a": {"n": jnp.int32(0)}, "b": {"x": x}}
+    np.testing.assert_allclose(jax.grad(lambda c: f({"c": c, "m": m}))(2.0), x.sum())
 
 
 def test_fortran() -> None:
