@@ -121,6 +121,9 @@ CALLS = {
     "strcat": ('char d[8] = "12345"; double s;', 'strcat(d, "abc"); s = d[0];', OUTSIDE),
     "strlen": ("char b[4]; double s;", 'memcpy(b, "abcd", 4); s = strlen(b);', OUTSIDE),
     "sprintf": ("char b[4]; double s;", 'sprintf(b, "%d", n * 1000); s = b[0];', OUTSIDE),
+    "printf": ("char b[4]; double s = 1;", 'memcpy(b, "abcd", 4); printf("%d%% %*s %s", n, 3, "a", b);', OUTSIDE),
+    "of_a_precision": ("char b[2]; double s = 1;", 'memcpy(b, "ab", 2); fprintf(stderr, "%.*s", n, b);', OUTSIDE),
+    "of_null": ('double s = 1; const char *t = n > 1 ? 0 : "a";', 'snprintf(0, 0, "%s", t);', "null"),
     "memcmp": ("double b[3] = {0}; double s;", "s = memcmp(b, x, 8 * n);", OUTSIDE),
     "frexp": ("int *e = malloc(2); double s;", "s = frexp(x[0], e);", OUTSIDE),
     "of_freed": ("char *t = malloc(8); double s;", 'strcpy(t, "a"); free(t); s = strlen(t);', FREED),
@@ -162,7 +165,7 @@ double k(int n, const double *x) {
   strncat(b, "defgh", 3);
   strncpy(t, "abcdefgh", 8);
   int m = snprintf(t, 8, "%d%d", n, 1000), e;
-  sprintf(t + m, "%s", "12");
+  sprintf(t + m, "%s%.*s%.1s", "1", 1, (char[]){'2'}, (char[]){0});
   double c[8], whole, s = strlen(b) + (strchr(b, 'd') - b) + atoi(t) + frexp(x[1], &e) + modf(x[2], &whole) + e;
   int i = 0;
   do { c[i] = x[i]; } while (++i != n);

@@ -10,7 +10,7 @@ before    %d = call ptr @strcpy(ptr %b, ptr %t)    after    %s = call i64 @je_ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.ir import instructions as I
@@ -19,7 +19,9 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import callee_name, declared_name
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failure_sites import constant_text
 from jax_enzyme.transform.insertion import Check
+from jax_enzyme.transform.sanitize.formats import texts
 from jax_enzyme.transform.sanitize.provenance import Provenance
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
@@ -56,12 +58,13 @@ _Effect = Callable[[_Called, Builder], Value]
 """Builds a status, which is 0 where all is well."""
 
 
-def _text(pointer: int, limit: int | None = None) -> _Effect:
-    """Reads a text that ends with a byte 0, or of as many bytes as another argument says."""
+def _text(pointer: int, limit: int | None = None, most: int | None = None) -> _Effect:
+    """Reads a text that ends with a byte 0, or of as many bytes as another argument says, or of so many."""
 
     def status(of: _Called, at: Builder) -> Value:
         address, place = of.address(at, pointer), of.runtime.place(of.call)
-        return of.runtime.call(at, "text", of.records[pointer], address, of.number(at, limit), place)
+        bytes_ = of.number(at, limit) if most is None else const_int(T.I64, most)
+        return of.runtime.call(at, "text", of.records[pointer], address, bytes_, place)
 
     return status
 
@@ -125,6 +128,20 @@ def _printed(pointer: int, form: int, limit: int | None = None) -> _Effect:
     return status
 
 
+def _shown(call: I.Call, form: int) -> Iterator[_Effect]:
+    """Reads the texts that a format names, and the format."""
+    words = constant_text(call.arguments[form])
+    if words is None:
+        yield _text(form)
+        return
+    for text in texts(words):
+        pointer = form + 1 + text.argument
+        if pointer < len(call.arguments) and call.arguments[pointer].type == T.PTR:
+            yield _text(pointer, None if text.limit is None else form + 1 + text.limit, text.most)
+
+
+_FORMATS: Mapping[str, int] = {"printf": 0, "fprintf": 1, "dprintf": 1, "sprintf": 1, "snprintf": 2}
+"""Which argument is the format."""
 _TEXTS = (_text(0), _text(1))
 _NUMBER_OF_TEXT = (_text(0), _region(1, unit=8, null=True))
 _EFFECTS: Mapping[str, tuple[_Effect, ...]] = {
@@ -136,9 +153,8 @@ _EFFECTS: Mapping[str, tuple[_Effect, ...]] = {
     **{name: (_text(1, 2), _region(0, 2)) for name in ("strncpy", "stpncpy")},
     "strcat": (*_TEXTS, _copied(0, 1, behind=True)),
     "strncat": (_text(0), _text(1, 2), _copied(0, 1, 2, behind=True)),
-    **{
-        name: (_text(0),) for name in ("strlen", "strchr", "strrchr", "strdup", "atoi", "atol", "atoll", "atof", "puts")
-    },
+    **{name: (_text(0),) for name in ("strlen", "strchr", "strrchr", "strdup", "atoi", "atol", "atoll", "atof")},
+    **{name: (_text(0),) for name in ("puts", "fputs")},
     **{name: _TEXTS for name in ("strcmp", "strcoll", "strstr", "strspn", "strcspn", "strpbrk")},
     **{name: _NUMBER_OF_TEXT for name in ("strtod", "strtof", "strtol", "strtoll", "strtoul", "strtoull")},
     **{name: (_text(0, 1),) for name in ("strnlen", "strndup")},
@@ -166,7 +182,11 @@ def library_checks(call: I.Instruction, provenance: Provenance, runtime: Runtime
     effects = _EFFECTS.get(declared_name(call), ())
     if callee_name(call).startswith(_SORTS_NUMBERS):
         effects = (_between(0, 1),)
-    if not effects or not isinstance(call, I.Call):
+    if not isinstance(call, I.Call):
+        return []
+    if (form := _FORMATS.get(declared_name(call))) is not None:
+        effects = (*_shown(call, form), *effects)
+    if not effects:
         return []
     pointers = {i: v for i, v in enumerate(call.arguments) if v.type == T.PTR}
     called = _Called(call, {i: provenance.record(v) for i, v in pointers.items()}, runtime)
