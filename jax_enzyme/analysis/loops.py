@@ -58,6 +58,11 @@ class Loop:
             yield loop
             loop = loop.parent
 
+    @property
+    def length(self) -> int:
+        """Its instructions, with those of the loops inside."""
+        return sum(len(block.instructions) for block in self.blocks)
+
     def __repr__(self) -> str:
         return f"<loop {self.header.name}>"
 

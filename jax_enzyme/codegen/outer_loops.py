@@ -12,7 +12,7 @@ their blocks apart.
 from __future__ import annotations
 
 from jax_enzyme.analysis.loops import Loops
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module
 from jax_enzyme.transform.loop_hints import ask, is_spoken_of
 
 _FUNCTION = 4000
@@ -24,13 +24,9 @@ _BODY = 40
 def keep_outer_loops(module: Module) -> None:
     """Tells LLVM, in place, not to unroll these loops; what the source says of a loop holds."""
     for function in module.functions.values():
-        if _length(function) > _FUNCTION:
-            for loop in Loops.of(function):
-                if loop.parent is None and sum(len(b.instructions) for b in loop.blocks) > _BODY:
-                    for latch in loop.latches:
-                        if not is_spoken_of(module, latch.terminator):
-                            ask(module, latch.terminator, "disable")
-
-
-def _length(function: Function) -> int:
-    return sum(len(block.instructions) for block in function.blocks)
+        if sum(len(block.instructions) for block in function.blocks) <= _FUNCTION:
+            continue
+        for loop in Loops.of(function).roots:
+            for latch in loop.latches if loop.length > _BODY else ():
+                if not is_spoken_of(module, latch.terminator):
+                    ask(module, latch.terminator, "disable")

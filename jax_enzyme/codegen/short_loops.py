@@ -81,7 +81,7 @@ def _innermost(module: Module, recurrences: Recurrences, layout: DataLayout) -> 
     for loop in recurrences.loops:
         if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
             continue
-        body = sum(len(b.instructions) for b in loop.blocks)
+        body = loop.length
         if body > _LOCAL_INSTRUCTIONS or is_spoken_of(module, loop.latches[0].terminator):
             continue  # before any time is spent on how often it runs
         is_local = _goes_over_locals(layout, loop)

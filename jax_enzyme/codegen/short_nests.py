@@ -45,7 +45,7 @@ def nests_to_unroll(facts: Recurrences, layout: DataLayout, around: Loop, short:
     """The loops inside of a loop that are not `short` anyway, where unrolling them all gains."""
     if not around.children or around.exiting != around.latches or around.preheader is None:
         return []
-    if sum(len(b.instructions) for b in around.blocks) > _INSTRUCTIONS:
+    if around.length > _INSTRUCTIONS:
         return []
     inside = list(_inside(around))
     if short.issuperset(inside) or not is_longer(facts, around):

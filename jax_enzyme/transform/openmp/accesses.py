@@ -222,8 +222,8 @@ def _marked(module: Module, function: Function) -> Iterator[Loop]:
     if not any(Mark.PARALLEL in marks_of(module, b.terminator) for b in function.blocks):
         return
     for loop in Loops.of(function):
-        found = [marks_of(module, latch.terminator) for latch in loop.latches]
-        if any(Mark.PARALLEL in marks and Mark.TASKS not in marks for marks in found):
+        marks = {mark for latch in loop.latches for mark in marks_of(module, latch.terminator)}
+        if Mark.PARALLEL in marks and Mark.TASKS not in marks:
             yield loop
 
 

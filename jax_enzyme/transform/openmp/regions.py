@@ -14,8 +14,8 @@ program is there (`teams`):
               call void (i32, ptr, ...) @je_team(i32 %size, ptr @f.omp_outlined, ptr %id, ptr %bound, ptr %x, ptr %n)
 
 A task is run where it is created: a team of one may do so, and every dependence then holds by itself. What
-`__kmpc_taskloop` would divide is one task, with a mark on its loop (`sharing.taskloops`). An `untied` task gives itself
-back at each point where another thread may take it up; here it goes on. The layout of a task's head is that of
+`__kmpc_taskloop` would divide is one task, with a mark on its loop (`sharing.mark_taskloop`). An `untied` task gives
+itself back at each point where another thread may take it up; here it goes on. The layout of a task's head is that of
 `kmp_task_t` (kmp.h of LLVM).
 """
 
@@ -30,6 +30,7 @@ from jax_enzyme.ir.inlining import expanded_attributes, without_attributes
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, replace_call
+from jax_enzyme.transform.openmp.sharing import mark_taskloop
 from jax_enzyme.transform.rewriting import local, replace_values
 
 _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
@@ -174,6 +175,7 @@ def _run_task(module: Module, block: BasicBlock, call: I.CallBase, entries: dict
         )
     at = Builder(BasicBlock())
     if callee_name(call).startswith("__kmpc_taskloop"):
+        mark_taskloop(module, entry)
         lower, upper = (at.load(T.I64, p, 8) for p in call.arguments[4:6])
         last = at.cast("zext", at.icmp("sle", lower, upper), T.I32)
         at.store(last, at.offset(task, _LAST_AT), 4)

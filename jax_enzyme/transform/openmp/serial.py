@@ -27,7 +27,7 @@ from jax_enzyme.transform.heap_locals import move_known_outside
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
-from jax_enzyme.transform.openmp.sharing import Worksharing, taskloops, worksharing_loops
+from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 from jax_enzyme.transform.openmp.synchronisation import Synchronisation, is_thread_local
 
 _CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
@@ -62,10 +62,6 @@ def make_serial(module: Module, name: str) -> Module:
         for latch in found.loop.latches:
             if words:
                 mark(module, latch.terminator, words)
-    for loop in taskloops(module):
-        for latch in loop.latches:
-            # Iterations of one task may depend on those before them, and how many it has may be anything.
-            mark(module, latch.terminator, frozenset({Mark.PARALLEL, Mark.TASKS}))
     let_exceptions_out(module)
     call_tasks(module)
     call_regions(module, teams=teams)

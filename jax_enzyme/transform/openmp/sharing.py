@@ -36,7 +36,6 @@ from jax_enzyme.transform.rewriting import local, replace_values
 _STATIC = ("__kmpc_for_static_init_", "__kmpc_dist_for_static_init_")
 _START = "__kmpc_dispatch_init_"
 _NEXT = "__kmpc_dispatch_next_"
-_TASKLOOP = "__kmpc_taskloop"
 _CHUNKS = 33
 _CHUNKED = frozenset({_CHUNKS, 65, 91})
 _ORDERED = range(64, 72)
@@ -96,22 +95,16 @@ def _gives_one(start: I.CallBase) -> bool:
     return (kind is not None and kind & _MODIFIERS == _EVENLY) or int_value(start.arguments[-1]) in (0, 1)
 
 
-def taskloops(module: Module) -> list[Loop]:
-    """The loop of every `taskloop`, where it is the only one of its task: arrays may be copied in others."""
-    found: list[Loop] = []
-    for function in module.functions.values():
-        for _, call in calls_of(function, _TASKLOOP):
-            task = call.arguments[2]
-            entry = task.arguments[5] if isinstance(task, I.CallBase) and len(task.arguments) > 5 else None
-            if not isinstance(entry, Function):
-                continue
-            # clang's entry calls a function with the loop, flang's has it itself.
-            called = [i.callee for i in entry.instructions() if isinstance(i, I.CallBase)]
-            bodies = [entry, *(f for f in called if isinstance(f, Function) and f.blocks)]
-            roots = [loop for body in bodies for loop in Loops.of(body).roots]
-            if len(roots) == 1:
-                found.append(roots[0])
-    return found
+def mark_taskloop(module: Module, entry: Function) -> None:
+    """Marks, in place, the loop of a `taskloop`, where it is the only one of its task: arrays may be copied in others.
+    Iterations of one task may depend on those before them, and how many it has may be anything: no loop of these is
+    EXCLUSIVE."""
+    # clang's entry calls a function with the loop, flang's has it itself.
+    called = [i.callee for i in entry.instructions() if isinstance(i, I.CallBase)]
+    bodies = [entry, *(f for f in called if isinstance(f, Function) and f.blocks)]
+    loops = [loop for body in bodies for loop in Loops.of(body).roots]
+    for latch in loops[0].latches if len(loops) == 1 else ():
+        mark(module, latch.terminator, frozenset({Mark.PARALLEL, Mark.TASKS}))
 
 
 def mark_behind(module: Module, name: str) -> None:

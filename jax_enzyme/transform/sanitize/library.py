@@ -10,7 +10,7 @@ before    %d = call ptr @strcpy(ptr %b, ptr %t)    after    %s = call i64 @je_ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.ir import instructions as I
@@ -128,20 +128,24 @@ def _printed(pointer: int, form: int, limit: int | None = None) -> _Effect:
     return status
 
 
-def _shown(call: I.Call, form: int) -> Iterator[_Effect]:
-    """Reads the texts that a format names, and the format."""
-    words = constant_text(call.arguments[form])
-    if words is None:
-        yield _text(form)
-        return
-    for text in texts(words):
-        pointer = form + 1 + text.argument
-        if pointer < len(call.arguments) and call.arguments[pointer].type == T.PTR:
-            yield _text(pointer, None if text.limit is None else form + 1 + text.limit, text.most)
+def _formatted(form: int) -> _Effect:
+    """Reads the texts that a format names; only the format itself, where that is no constant."""
+
+    def status(of: _Called, at: Builder) -> Value:
+        words = constant_text(of.call.arguments[form])
+        if words is None:
+            return _text(form)(of, at)
+        found: Value = const_int(T.I64, 0)
+        for text in texts(words):
+            pointer = form + 1 + text.argument
+            if pointer in of.records:
+                own = _text(pointer, None if text.limit is None else form + 1 + text.limit, text.most)(of, at)
+                found = at.select(at.icmp("eq", found, const_int(T.I64, 0)), own, found)
+        return found
+
+    return status
 
 
-_FORMATS: Mapping[str, int] = {"printf": 0, "fprintf": 1, "dprintf": 1, "sprintf": 1, "snprintf": 2}
-"""Which argument is the format."""
 _TEXTS = (_text(0), _text(1))
 _NUMBER_OF_TEXT = (_text(0), _region(1, unit=8, null=True))
 _EFFECTS: Mapping[str, tuple[_Effect, ...]] = {
@@ -159,8 +163,10 @@ _EFFECTS: Mapping[str, tuple[_Effect, ...]] = {
     **{name: _NUMBER_OF_TEXT for name in ("strtod", "strtof", "strtol", "strtoll", "strtoul", "strtoull")},
     **{name: (_text(0, 1),) for name in ("strnlen", "strndup")},
     "strncmp": (_text(0, 2), _text(1, 2)),
-    "sprintf": (_printed(0, 1),),
-    "snprintf": (_printed(0, 2, limit=1),),
+    "printf": (_formatted(0),),
+    **{name: (_formatted(1),) for name in ("fprintf", "dprintf")},
+    "sprintf": (_formatted(1), _printed(0, 1)),
+    "snprintf": (_formatted(2), _printed(0, 2, limit=1)),
     "vsnprintf": (_region(0, 1),),
     "fgets": (_region(0, 1),),
     "fread": (_region(0, 1, 2),),
@@ -182,11 +188,7 @@ def library_checks(call: I.Instruction, provenance: Provenance, runtime: Runtime
     effects = _EFFECTS.get(declared_name(call), ())
     if callee_name(call).startswith(_SORTS_NUMBERS):
         effects = (_between(0, 1),)
-    if not isinstance(call, I.Call):
-        return []
-    if (form := _FORMATS.get(declared_name(call))) is not None:
-        effects = (*_shown(call, form), *effects)
-    if not effects:
+    if not effects or not isinstance(call, I.Call):
         return []
     pointers = {i: v for i, v in enumerate(call.arguments) if v.type == T.PTR}
     called = _Called(call, {i: provenance.record(v) for i, v in pointers.items()}, runtime)

@@ -74,7 +74,7 @@ def split_loops(
         if (
             loop in counters
             and not (innermost and loop.children)
-            and sum(len(block.instructions) for block in loop.blocks) <= _MOST_INSTRUCTIONS
+            and loop.length <= _MOST_INSTRUCTIONS
             and _is_closed(loop, users)
             and worth(loop, counters)
         ):
