@@ -99,14 +99,15 @@ void k(int n, const double *x, double *y) {
     "a taskloop of Fortran's": Shared(
         """subroutine k(n, x, y)
   integer :: n, i, q
-  real(8) :: x(n), y(n), t
+  real(8) :: x(n), y(n), t, c
+  c = x(2)
   !$omp parallel
   !$omp single
-  !$omp taskloop private(t) grainsize(7)
+  !$omp taskloop private(t) firstprivate(c) grainsize(7)
   do i = 1, n
     t = x(i)
     do q = 1, 5
-      t = sin(t + x(i))
+      t = sin(t + x(i) * c)
     end do
     y(i) = t * 2
   end do

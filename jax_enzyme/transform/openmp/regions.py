@@ -21,6 +21,8 @@ itself back at each point where another thread may take it up; here it goes on. 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -102,17 +104,15 @@ def call_tasks(module: Module) -> None:
     """Runs tasks where they are created, in place."""
     for function in list(module.functions.values()):
         replaced: dict[Value, Value] = {}
-        entries: dict[Value, Function] = {}
+        tasks: dict[Value, _Task] = {}
         _go_on(function)
         for block, call in calls_of(function, *_CREATED):
-            memory = _task_memory(module, function, block, call)
-            entry = call.arguments[5]
-            assert isinstance(entry, Function)
-            entries[memory] = entries[call] = entry
+            memory, task = _created(module, function, block, call)
+            tasks[memory] = tasks[call] = task
             replaced[call] = memory
         for block, call in calls_of(function, *_TASKS):
             if callee_name(call) in _TASKS:
-                _run_task(module, block, call, entries)
+                _run_task(module, block, call, tasks)
         replace_values(function, replaced)
 
 
@@ -149,9 +149,20 @@ def _kept(parts: I.Switch, gone: BasicBlock) -> list[tuple[Value, BasicBlock]]:
     return [default, *(c for c in cases if c[1] is not gone)]
 
 
-def _task_memory(module: Module, function: Function, block: BasicBlock, call: I.CallBase) -> Value:
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a task runs, and how many bytes are its head's, with what is private to it: flang's has no more than every
+    task has, not even a place that says whether a task has the last iteration."""
+
+    entry: Function
+    head: int
+
+
+def _created(module: Module, function: Function, block: BasicBlock, call: I.CallBase) -> tuple[Value, _Task]:
+    """The memory of a task, instead of the call that creates it; and the task."""
     own, shared = (int_value(v) for v in call.arguments[3:5])
-    if own is None or shared is None or not isinstance(call.arguments[5], Function):
+    entry = call.arguments[5]
+    if own is None or shared is None or not isinstance(entry, Function):
         raise CompileError(
             "how large a task is, or what it runs, is not known before the run",
             location(module, call),
@@ -163,23 +174,24 @@ def _task_memory(module: Module, function: Function, block: BasicBlock, call: I.
     at.store(at.offset(memory, start), at.offset(memory, _SHARED_AT), 8)
     at.store(const_int(T.I32, 0), at.offset(memory, _PART_AT), 4)
     replace_call(block, call, at.block.instructions)
-    return memory
+    return memory, _Task(entry, own)
 
 
-def _run_task(module: Module, block: BasicBlock, call: I.CallBase, entries: dict[Value, Function]) -> None:
-    task = call.arguments[2]
-    entry = entries.get(task)
-    if entry is None:
+def _run_task(module: Module, block: BasicBlock, call: I.CallBase, tasks: dict[Value, _Task]) -> None:
+    memory = call.arguments[2]
+    task = tasks.get(memory)
+    if task is None:
         raise CompileError(
             "a task is run elsewhere than it is created", location(module, call), "compile without optimisation"
         )
     at = Builder(BasicBlock())
     if callee_name(call).startswith("__kmpc_taskloop"):
-        mark_taskloop(module, entry)
-        lower, upper = (at.load(T.I64, p, 8) for p in call.arguments[4:6])
-        last = at.cast("zext", at.icmp("sle", lower, upper), T.I32)
-        at.store(last, at.offset(task, _LAST_AT), 4)
-    at.call(entry, [const_int(T.I32, 0), task][: len(entry.function_type.parameters)])
+        mark_taskloop(module, task.entry)
+        if task.head > _LAST_AT:
+            lower, upper = (at.load(T.I64, p, 8) for p in call.arguments[4:6])
+            last = at.cast("zext", at.icmp("sle", lower, upper), T.I32)
+            at.store(last, at.offset(memory, _LAST_AT), 4)
+    at.call(task.entry, [const_int(T.I32, 0), memory][: len(task.entry.function_type.parameters)])
     result = None
     if call.type != T.VOID:
         result = const_int(call.type, 0)
