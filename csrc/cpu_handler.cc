@@ -14,6 +14,7 @@
 #include "ffi_buffers.h"
 #include "ffi_state.h"
 #include "float_environment.h"
+#include "kept_memory.h"
 #include "kernel_table.h"
 #include "sharing.h"
 #include "xla/ffi/api/ffi.h"
@@ -161,8 +162,10 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
     bases = many.data();
   }
   const auto copy = [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); };
-  const auto pass = [](size_t, void*, size_t) {};
-  if (ffi::Error error = state->map.Resolve(args, rets, bases, copy, pass); error.failure()) return error;
+  const auto advise = [state](size_t i, void* base, size_t bytes) {
+    if (state->map.arguments[i] < 0) AdviseResult(base, bytes);
+  };
+  if (ffi::Error error = state->map.Resolve(args, rets, bases, copy, advise); error.failure()) return error;
   // Few batch elements leave threads idle, which then take part in the loops of each.
   const PoolTeam team(pool, state->threads);
   const int64_t total = state->batch.total;

@@ -53,11 +53,14 @@ std::size_t Size(void* memory) {
 #endif
 }
 
+// Results that are new memory in each call.
+constexpr std::size_t kNewResult = std::size_t{32} << 20;
+
 // Advice for whole pages of fresh memory, which may be ignored.
-void* WithHugePages(void* memory, std::size_t bytes) {
+void* WithHugePages(void* memory, std::size_t bytes, std::size_t least = kHuge) {
 #if defined(__linux__)
   const long page = sysconf(_SC_PAGE_SIZE);
-  if (memory == nullptr || bytes < kHuge || page <= 0) return memory;
+  if (memory == nullptr || bytes < least || page <= 0) return memory;
   const auto unit = static_cast<std::uintptr_t>(page), start = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t first = (start + unit - 1) / unit * unit, last = (start + bytes) / unit * unit;
   madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
@@ -195,6 +198,8 @@ std::size_t KeptLimit() { return Limit(); }
 KeptMemory Kept() { return Pool::Instance().Now(); }
 
 std::size_t ReleaseKept() { return Pool::Instance().Release(); }
+
+void AdviseResult(void* memory, std::size_t bytes) { WithHugePages(memory, bytes, kNewResult); }
 
 }  // namespace jax_enzyme
 

@@ -29,6 +29,11 @@ std::size_t KeptLimit();
 // Gives all of it back. Returns its bytes.
 std::size_t ReleaseKept();
 
+// Asks for huge pages for a result of XLA's, where glibc has that many bytes from the system in each call (32 MiB at
+// most, whatever it has learned): a page fault for each four kilobytes takes five times as long as what is written
+// there. Smaller results are mostly memory that was there before.
+void AdviseResult(void* memory, std::size_t bytes);
+
 }  // namespace jax_enzyme
 
 #endif  // JAX_ENZYME_KEPT_MEMORY_H_

@@ -63,6 +63,28 @@ void rounds(int n, const double *x, double *y) {
 """
 
 
+def _flags_of_memory_at(address: int) -> list[str]:
+    """What the system has been told about the memory that an address is in."""
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first, _, rest = line.partition(" ")
+        if not first.endswith(":"):
+            low, high = (int(end, 16) for end in first.split("-"))
+            inside = low <= address < high
+        elif inside and first == "VmFlags:":
+            return rest.split()
+    raise AssertionError("the address is in no memory of this process")
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="no huge pages for what asks")
+def test_large_results_are_huge_pages() -> None:
+    n = (32 << 20) // 8 + 1000
+    squares = jax.jit(je.kernel(SQUARES, "squares", "n: i32, x: f64[n], out y: f64[n]", lang="c"))
+    result = squares(jnp.full(n, 3.0))
+    assert "hg" in _flags_of_memory_at(result.unsafe_buffer_pointer() + n * 4)
+    assert float(result[0]) == float(result[-1]) == 9.0
+
+
 @pytest.mark.parametrize(("source", "name", "copies", "factor"), [(SQUARES, "squares", 0, 2), (ROUNDS, "rounds", 1, 6)])
 def test_a_cotangent_is_copied_where_the_pullback_writes_to_it(
     source: str, name: str, copies: int, factor: int
