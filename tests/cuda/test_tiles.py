@@ -196,3 +196,30 @@ def test_tiles_hold_what_was_stored(case: Tiled) -> None:
     if case.tile is not None:
         kind, stays = case.tile
         assert (kind in {str(i.allocated_type) for i in local}) == stays
+
+
+def test_arrays_of_several_types_in_dynamic_shared_memory() -> None:
+    """Copies of integers to where numbers lie as well have no adjoint."""
+    source = """
+        __global__ void mix(const double *x, const float *w, const int *at, double *y) {
+          extern __shared__ char memory[];
+          double *a = (double *)memory;
+          float *b = (float *)(a + 64);
+          int *c = (int *)(b + 64);
+          int t = threadIdx.x, i = 64 * blockIdx.x + t;
+          a[t] = x[i], b[t] = w[i], c[t] = at[i];
+          __syncthreads();
+          double v = a[c[t]] * b[(t + 3) % 64];
+          __syncthreads();
+          a[t] = v * v;
+          __syncthreads();
+          y[i] = a[63 - t] * v;
+        }"""
+    kernel = je.kernel(source, "mix", "x: f64[n], w: f32[n], at: i32[n], out y: f64[n]", lang="cuda", grid="n//64",
+                       block=64, shared=1024)  # fmt: skip
+    noise = np.random.default_rng(2)
+    x, w, at = noise.uniform(1, 2, (2, 64)), noise.uniform(1, 2, (2, 64)).astype("f4"), noise.integers(0, 64, (2, 64))
+    v = np.take_along_axis(x, at, 1) * np.roll(w, -3, 1)
+    arguments = (x.ravel(), w.ravel(), at.ravel().astype("i4"))
+    np.testing.assert_allclose(kernel(*arguments), (v[:, ::-1] ** 2 * v).ravel(), rtol=1e-12)
+    je.check_grads(kernel, arguments)

@@ -254,12 +254,13 @@ class Adjoints:
         if copied_type(self._facts.module, call) == T.I1:
             return
         target, source = call.operands[:2]
-        adjoint = self._copy_adjoint(call)
         length = self._length(call)
         to = self._sources.shadow(target)
         if not self._facts.shadowed_memory(source):
             self._runtime.clear(self._builder, to, length)
-        elif adjoint is not None:
+            return
+        adjoint = self._copy_adjoint(call)
+        if adjoint is not None:
             self._builder.call(adjoint, [to, self._sources.shadow(source), length])
 
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
