@@ -10,6 +10,7 @@ a GPU. Sources may include the usual headers of C's library and of CUDA; ours st
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,9 @@ from jax_enzyme.ir import linking
 _INCLUDE = Path(__file__).parent / "cuda_include"
 _DEVICE = ("--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-feature=+ptx80")
 _HOST = ("--cuda-host-only",)
+_RELOCATABLE = "-fgpu-rdc"
+_EXTERNAL = re.compile(r"__(?:intern|static)__[0-9a-f]{16}\b")
+"""What stands behind the name of a static kernel then: a number of the file."""
 _READ = (
     "--cuda-path=/nonexistent", "-nocudainc", "-nocudalib", "-Xclang", "-target-sdk-version=12.9", "-std=c++17",
     "-include", "jax_enzyme_cuda.h", "-iquote", ".", "{flags}", "-nostdinc", "-isystem", str(_INCLUDE), "{system}",
@@ -58,7 +62,7 @@ def compile_cuda(source: Source, flags: Sequence[str]) -> str:
     """The NVVM IR of CUDA C++; NVVM IR itself, as text or bitcode, is taken as it is."""
     if _is_ir(source):
         return read_ir(source, flags)
-    return _compiled(source, flags, _DEVICE)
+    return _EXTERNAL.sub("", _compiled(source, flags, _DEVICE))
 
 
 def compile_cuda_host(source: Source, flags: Sequence[str]) -> str | None:
@@ -68,6 +72,16 @@ def compile_cuda_host(source: Source, flags: Sequence[str]) -> str | None:
 
 
 def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
+    try:
+        return _compiled_by(source, flags, side)
+    except CompileError as error:
+        if _RELOCATABLE not in str(error) or _RELOCATABLE in side:
+            raise
+        # A kernel that launches another one: what is wanted may have nothing to do with it.
+        return _compiled_by(source, flags, (*side, _RELOCATABLE))
+
+
+def _compiled_by(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
     if source.function is not None:
         raise CompileError("a Python function is compiled for a signature", source.name, "pass it to je.kernel")
     zig = toolchain.zig()

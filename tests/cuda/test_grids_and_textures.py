@@ -58,6 +58,16 @@ def test_textures() -> None:
     je.check_grads(smooth, (v, u))
 
 
+def test_surfaces() -> None:
+    image = uniform(5, 8, 2).astype("f4")
+    kernel = host("surfaces", "smooth", "image: f32[h,w,2], out y: f32[h,w], w: i32, h: i32")
+    squared = np.stack([image[..., 0] * image[..., 1], image[..., 1]], -1).astype("f8")
+    zero, row = np.pad(squared[..., 0], 1), np.pad(squared.reshape(5, 16), ((0, 0), (1, 0)), "edge")
+    expected = sum(zero[1 - i :, 1 + i :][:5, :8] + 2 * row[:, 1 + i :: 2][:, :8] for i in (-1, 0, 1))
+    np.testing.assert_allclose(kernel(image), expected, rtol=1e-5, atol=1e-6)
+    je.check_grads(kernel, (image,))
+
+
 def test_texture_references() -> None:
     """Between elements, in two dimensions that wrap around and end, and in three of which one has a border of zeros."""
     n = 12

@@ -228,6 +228,16 @@ def test_what_a_host_function_cannot_do(symbol: str, message: str, line: int) ->
     assert f"refused.cu:{line}:" in str(caught.value)
 
 
+def test_launches_by_kernels_do_no_harm_elsewhere() -> None:
+    """Static kernels have other names in such a file."""
+    x = uniform(32)
+    check(host("nested", "outer", "inout x: f64[n], n: i32"), (x,), 6 * x)
+    kernel = je.kernel(PROGRAMS / "nested.cu", "parent", "inout x: f64[n], n: i32", grid=1, block=32)
+    with pytest.raises(je.LoweringError, match="a launch by a kernel has no meaning on the CPU") as caught:
+        kernel(x)
+    assert "nested.cu:9:" in str(caught.value) and "from a host function" in str(caught.value)
+
+
 def test_exits_are_errors_of_the_call() -> None:
     with pytest.raises(jax.errors.JaxRuntimeError, match="end the process"):
         host("refused", "exits", LINE)(uniform(40) + 5)

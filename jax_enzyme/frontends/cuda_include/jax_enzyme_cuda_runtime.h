@@ -18,7 +18,6 @@ typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
-typedef unsigned long long cudaSurfaceObject_t;
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
 typedef void (*cudaHostFn_t)(void *);
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
@@ -291,3 +290,10 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T, int th
 #include "jax_enzyme_cuda_memory_3d.h"
 #include "jax_enzyme_cuda_texture.h"
 #include "jax_enzyme_cuda_texture_references.h"
+#include "jax_enzyme_cuda_surface.h"
+
+// What clang makes of a launch in a kernel: refused where a kernel that is used comes to it.
+extern "C" {
+__attribute__((device)) void *cudaGetParameterBuffer(size_t, size_t);
+__attribute__((device)) cudaError_t cudaLaunchDevice(void *, void *, dim3, dim3, unsigned, cudaStream_t);
+}

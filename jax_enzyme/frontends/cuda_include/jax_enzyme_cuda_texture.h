@@ -62,7 +62,6 @@ template <class T> cudaChannelFormatDesc cudaCreateChannelDesc() {
 extern "C" {
 cudaError_t cudaCreateTextureObject_of_normalized_integers();
 cudaError_t cudaCreateTextureObject_of_mipmaps();
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *, const cudaResourceDesc *);
 }
 
 inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *memory,

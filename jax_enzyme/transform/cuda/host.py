@@ -152,7 +152,10 @@ class _Host:
         if found is not None:
             return found
         defined = isinstance(call.callee, Function) and not call.callee.is_declaration
-        if not defined and name.startswith(("llvm.nvvm.", "__nv_", "__je_", "cudaLaunch", "cudaGetParameter")):
+        if name == "cudaGetParameterBuffer":
+            remedy = "launch it from a host function, which may be a kernel of ours too, or call a __device__ function"
+            raise self._refused(call, "a launch by a kernel", remedy)
+        if not defined and name.startswith(("llvm.nvvm.", "__nv_", "__je_")):
             barrier = _SUBSET_BARRIER.match(name)
             remedy = "a barrier of a whole block, __syncthreads(), has" if barrier else None
             raise self._refused(call, f"`{name}`", remedy)
