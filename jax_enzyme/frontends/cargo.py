@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -23,10 +24,13 @@ MANIFEST = "Cargo.toml"
 _FORMAT = "1"
 """Changes whenever the same crate would give other IR for a reason that is not in the key."""
 _OF_CARGO = ("--features", "-F", "--no-default-features", "--all-features", "--package", "-p", "--locked", "--config")
+_OF_A_PACKAGE = ("--package", "-p")
 _WITH_VALUE = ("--features", "-F", "--package", "-p", "--config")
 _NEEDS_CARGO = ("dependencies", "workspace", "features", "target", "build-dependencies", "lints")
 _SETTINGS = (MANIFEST, "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml")
 _SEPARATOR = "\x1f"
+_STAND_INS = {"rayon-core": Path(__file__).parent / "rust_include" / "rayon_core.rs"}
+"""Crates that start threads, and the root of one that means the same on the thread that calls."""
 
 
 def package_of(path: Path) -> Path | None:
@@ -66,7 +70,8 @@ def crates(folder: Path, flags: Sequence[str]) -> list[Source]:
     given = (*os.environ.get("CARGO_ENCODED_RUSTFLAGS", "").split(_SEPARATOR), *os.environ.get("RUSTFLAGS", "").split())
     rustflags = [*filter(None, given), *others, "--emit=llvm-ir", *AS_MODULES]
     cache = DiskCache.named("ir")
-    key = digest(_FORMAT, cargo.version, rustc().version, os.path.realpath(folder), *words, *rustflags)
+    ours = (root.read_bytes() for root in _STAND_INS.values())
+    key = digest(_FORMAT, cargo.version, rustc().version, os.path.realpath(folder), *words, *rustflags, *ours)
     entry = cache.get(key)
     found = toolchain.unpack(entry) if entry is not None else None
     if found is None:
@@ -91,7 +96,8 @@ def _compiled(folder: Path, words: Sequence[str], rustflags: Sequence[str]) -> t
             "CARGO_TARGET_DIR": name,
         }
         try:
-            result = run(words, Path(name), environment, folder)
+            stand_ins = _stand_ins(folder, words, Path(name))
+            result = run([*words, *stand_ins], Path(name), environment, folder)
         except OSError as error:
             raise CompileError(f"cargo cannot be started: {error}", words[0]) from None
         if result.returncode:
@@ -104,6 +110,28 @@ def _compiled(folder: Path, words: Sequence[str], rustflags: Sequence[str]) -> t
         reads = {*files, *(manifest for _, manifest in artifacts), *settings}
         modules = {module.name: module.read_bytes() for module, _ in artifacts}
         return modules, sorted(file for file in reads if not file.startswith(name))
+
+
+def _stand_ins(folder: Path, words: Sequence[str], beside: Path) -> list[str]:
+    """The words with which cargo takes copies of packages, made in `beside`, that have a root of ours."""
+    cargo = words[: words.index("build")]
+    asked = [*cargo, "metadata", "--offline", "--format-version=1", f"--filter-platform={host()}"]
+    chosen = iter(_told_apart(words)[0])
+    for word in chosen:
+        given = [word, *([next(chosen, "")] if word in _WITH_VALUE else [])]
+        asked += given if word.partition("=")[0] not in _OF_A_PACKAGE else []
+    result = run(asked, beside, {}, folder)
+    # Where it does not know the packages it cannot compile them either, and says why.
+    packages = json.loads(result.stdout)["packages"] if not result.returncode else []
+    places: list[str] = []
+    for package in (package for package in packages if package["name"] in _STAND_INS):
+        own = Path(package["manifest_path"]).parent
+        copy = beside / f"{package['name']}-{package['version']}"
+        shutil.copytree(own, copy)
+        library = next(target for target in package["targets"] if "lib" in target["kind"])
+        shutil.copyfile(_STAND_INS[package["name"]], copy / Path(library["src_path"]).relative_to(own))
+        places.append(str(copy))
+    return [f"--config=paths={json.dumps(places)}"] if places else []
 
 
 def _told_apart(flags: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -125,8 +153,10 @@ def _artifacts(messages: str) -> Iterator[tuple[Path, str]]:
         if message.get("reason") != "compiler-artifact":
             continue
         files = [Path(file) for file in message["filenames"]]
-        # Crates of the project lie one folder above, without the digest in their names, or have none.
+        # Crates of the project lie one folder above, without the digest in their names (a static library is the same
+        # file by another name), or have none.
         places = [file for file in files if file.parent.name == "deps"] + [f.parent / "deps" / f.name for f in files]
+        places += [near for file in files for near in (file.parent / "deps").glob("*.a") if near.samefile(file)]
         modules = (place.with_name(f"{place.stem.removeprefix('lib')}.ll") for place in places)
         module = next((module for module in modules if module.is_file()), None)
         if module is not None:

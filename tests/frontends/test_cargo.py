@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import jax_enzyme as je
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import load
 from jax_enzyme.ir import linking
@@ -66,3 +68,53 @@ def test_what_cargo_says_is_told(workspace: Path) -> None:
     with pytest.raises(CompileError, match="no matching package named `other`") as caught:
         load(workspace / "app", "total")
     assert "`cargo vendor`" in (caught.value.remedy or "")
+
+
+_PARALLEL = """
+/// As rayon's loops ask how often to cut.
+#[path = "plumbing/mod.rs"]
+mod plumbing;
+fn tree(x: &[f64]) -> f64 {
+    if x.len() < 3 { return x.iter().map(|v| v.exp()).product(); }
+    let (a, b) = x.split_at(x.len() / 2);
+    let (p, q) = rayon_core::join(|| tree(a), || tree(b));
+    p * q + p.sin()
+}
+#[no_mangle]
+pub unsafe extern "C" fn k(n: i32, x: *const f64, y: *mut f64) -> f64 {
+    let x = std::slice::from_raw_parts(x, n as usize);
+    let (low, high) = std::slice::from_raw_parts_mut(y, n as usize).split_at_mut(x.len() / 2);
+    rayon_core::scope(|s| {
+        s.spawn(|_| for (o, v) in low.iter_mut().zip(x) { *o = v.cos() });
+        s.spawn(|_| for (o, v) in high.iter_mut().zip(&x[x.len() / 2..]) { *o = v * v });
+    });
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let cuts = plumbing::cuts() as f64 + 10.0 * rayon_core::current_num_threads() as f64;
+    pool.install(|| tree(x)) + rayon_core::broadcast(|c| c.num_threads() as f64 * cuts)[0]
+}
+"""
+
+
+def test_a_static_library_with_the_loops_of_rayon(workspace: Path) -> None:
+    """In place of the crate that starts threads (here one that does not compile), ours does all at once, in order."""
+    vendored, library = workspace / "vendor" / "rayon-core", workspace / "app" / "src"
+    for folder in (vendored / "src", library / "plumbing"):
+        folder.mkdir(parents=True)
+    (vendored / "Cargo.toml").write_text('[package]\nname = "rayon-core"\nversion = "1.12.1"\nedition = "2021"\n')
+    (vendored / ".cargo-checksum.json").write_text('{"files": {}, "package": null}')
+    (vendored / "src" / "lib.rs").write_text('compile_error!("threads");\n')
+    (workspace / "app" / "Cargo.toml").write_text(
+        '[package]\nname = "app"\nedition = "2021"\n[lib]\ncrate-type = ["staticlib"]\n'
+        '[dependencies]\nrayon-core = { version = "1", optional = true }\n[features]\nparallel = ["rayon-core"]\n'
+    )
+    (library / "lib.rs").write_text(_PARALLEL)
+    (library / "plumbing" / "mod.rs").write_text("pub fn cuts() -> usize { rayon_core::current_num_threads() }\n")
+    flags = ("--features=parallel", "-p", "app")
+    kernel = je.kernel(workspace, "k", "n: i32, x: f64[n], out y: f64[n] -> f64", flags=flags)
+    x = np.linspace(0.1, 0.9, 7)
+    value, y = kernel(x)
+    np.testing.assert_allclose(y, np.where(np.arange(7) < 3, np.cos(x), x * x), rtol=1e-15)
+    low, high = np.exp(x[0]), np.exp(x[1:3].sum())
+    left, right = low * high + np.sin(low), np.exp(x[3:5].sum()) * np.exp(x[5:].sum()) + np.sin(np.exp(x[3:5].sum()))
+    np.testing.assert_allclose(value, left * right + np.sin(left) + 10, rtol=1e-14)
+    je.check_grads(kernel, (x,))
