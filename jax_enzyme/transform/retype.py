@@ -40,6 +40,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, Uses, take_apart, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.bit_extremes import choose_extremes
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
@@ -54,7 +55,8 @@ def retype(function: ArrayFunction) -> ArrayFunction:
     if not (_has_words(function.module) or may_be_read_apart(function.module)):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
-    changed = name_conversions(list(result.module.functions.values()))
+    functions = list(result.module.functions.values())
+    changed = name_conversions(functions) | choose_extremes(functions)
     is_apart = False
     while True:
         words = _words(result)

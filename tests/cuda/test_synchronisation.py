@@ -262,6 +262,28 @@ def test_atomics_on_integers() -> None:
     np.testing.assert_array_equal(y, [13, 8, -3, 5, 2, 1, 5 | -3 | 8 | 1 | 2, 13, -13])
 
 
+def test_extrema_of_numbers_by_atomics_on_their_bits() -> None:
+    """Of numbers that are not negative the largest integer, of negative ones the least without a sign."""
+    source = """
+      __device__ float largest(float *a, float v) {
+        if (v >= 0) return __int_as_float(atomicMax((int *)a, __float_as_int(v)));
+        return __uint_as_float(atomicMin((unsigned *)a, __float_as_uint(v)));
+      }
+      extern "C" __global__ void kernel(int n, const float *x, float *y) {
+        __shared__ float s;
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (threadIdx.x == 0) s = -1e30f;
+        __syncthreads();
+        if (i < n) largest(&s, x[i] * x[i] - 2);
+        __syncthreads();
+        if (threadIdx.x == 0) y[blockIdx.x] = s;
+      }"""
+    kernel = native(source, "n: i32, x: f32[n], out y: f32[3]", {"n": 12}, 3, 4)
+    x = np.float32([0.1, 1.2, -0.6, 0.9, 0.4, -2.5, 1.5, 0.2, -3, 1, 2, 0.5])
+    agree(three_way(kernel, [x], step=1e-3), 1e-6, 1e-2)
+    np.testing.assert_allclose(kernel.run((), [x])[0], (x * x - 2).reshape(3, 4).max(1), rtol=1e-6)
+
+
 def test_three_dimensions() -> None:
     source = """(int n, int *y) {
       int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y,

@@ -50,6 +50,9 @@ SMOOTH = (
     "return s;",
     "double y = sin(x) + 2; return number((bits(x * x) & 0xfff0000000000000) | (bits(y) & 0xfffffffffffff));",
     "return x * x * (double)((int)(bits(x) >> 52 & 0x7ff) - 1023);",
+    "int64_t b = bits(x * x), c = bits(x + 3); return number(b > c ? b : c);",
+    "int64_t best = 0; for (int i = 0; i < 4; i++) { int64_t v = bits(sin(x + i)); best = best > v ? best : v; }\n"
+    "return x * number(best);",
     "uint64_t u = bits(x); uint32_t top = u >> 52; if (top - 1 >= 0x7fe) { if (u >> 63) {\n"
     "u &= -1ull >> 1; top &= 0x7ff; }\n"
     "if (top == 0) { u = bits(x * 0x1p52) & -1ull >> 1; u -= 52ull << 52; } } uint64_t t = u - 0x3fe6955500000000;\n"
