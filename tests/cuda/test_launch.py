@@ -149,7 +149,6 @@ def test_static_shared_memory_counts(size: int, shared: int, message: str) -> No
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("other<<<1, 1>>>(x);", "requires relocatable device code"),
         ("x[0] = hosts(x[0]);", "call to __host__ function"),
         ("x[0] = tex2DLayered<double>(0, 1, 2, 3);", "tex2DLayered"),
         ("cudaMalloc((void **)&x, 8);", "cudaMalloc"),
@@ -157,7 +156,6 @@ def test_static_shared_memory_counts(size: int, shared: int, message: str) -> No
 )
 def test_what_a_kernel_cannot_do_does_not_compile(body: str, message: str) -> None:
     source = f"""double hosts(double x) {{ return x; }}
-    __global__ void other(double *x) {{ *x = 1; }}
     extern "C" __global__ void k(double *x) {{ {body} }}"""
     with pytest.raises(je.CompileError, match=message):
         je.kernel(source, "k", "inout x: f64[n]", lang="cuda", grid=1, block=1)
