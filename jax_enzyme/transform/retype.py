@@ -69,8 +69,8 @@ def retype(function: ArrayFunction) -> ArrayFunction:
                 break
             is_apart = True
         changed = True
-        for web, type_ in webs:
-            _Rewriting(web, type_, Declarations(result.module)).run()
+        for target in words.points_to.functions:
+            _Rewriting(target, [w for w in webs if w[0].function is target], Declarations(result.module)).run()
     declarations = Declarations(result.module)
     changed |= any([name_numbers(f, declarations) for f in list(result.module.functions.values())])
     if not changed:
@@ -258,58 +258,59 @@ class _Retyping:
 
 
 class _Rewriting:
-    """Gives one web its type."""
+    """Gives the webs of one function their types, all in one go: there may be as many as it has lines."""
 
-    def __init__(self, web: _Web, type_: T.Type, declarations: Declarations) -> None:
-        self._web = web
-        self._type = type_
+    def __init__(self, function: Function, webs: list[tuple[_Web, T.Type]], declarations: Declarations) -> None:
+        self._function = function
         self._declarations = declarations
-        self._users = uses(web.function)
+        self._types: dict[I.Instruction, T.Type] = {m: t for web, t in webs for m in (*web.members, *web.stores)}
         self._twins: dict[Value, Value] = {}
         self._made: dict[I.Instruction, list[I.Instruction]] = {}
-        self._back: dict[Value, Value] = {}
+        self._ahead: dict[I.Instruction, list[I.Instruction]] = {}
 
     def run(self) -> None:
-        web = self._web
-        for member in web.members:
-            self._make_twin(member)
-        for block in web.function.blocks:
-            for instruction in list(block.instructions):
-                if instruction in web.members:
-                    self._exchange(block, instruction)
-                elif instruction in web.stores:
-                    instruction.operands[0] = self._value(block, instruction, instruction.operands[0])
-        for member in web.members:
-            self._give_bits(member)
-        substitute(web.function, self._back)
-        forget_records(web.function, set(web.members))
-        remove_dead(web.function)
+        function = self._function
+        if not self._types:
+            return
+        found = [(b, i) for b in function.blocks for i in b.instructions if i in self._types]
+        for _, member in found:
+            if not isinstance(member, I.Store):
+                self._make_twin(member)
+        for _, member in found:
+            self._exchange(member)
+        for block in function.blocks:
+            block.instructions = [
+                new for old in block.instructions for new in (*self._ahead.get(old, ()), *self._made.get(old, (old,)))
+            ]
+        self._give_bits()
+        forget_records(function, set(self._twins))
+        remove_dead(function)
 
     def _make_twin(self, member: I.Instruction) -> None:
         """What takes a member's place, with the member's operands for now."""
-        built = Builder(BasicBlock())
+        built, type_ = Builder(BasicBlock()), self._types[member]
         twin: Value
         match member:
             case I.Cast():
                 twin = member.operands[0]
-                if twin.type != self._type:
-                    twin = built.cast("bitcast", twin, self._type)
+                if twin.type != type_:
+                    twin = built.cast("bitcast", twin, type_)
             case I.BinaryOp():
-                twin = self._operation(built, member)
+                twin = self._operation(built, member, type_)
             case _:
                 twin = built.insert(copy.copy(member))
-                twin.type, twin.operands = self._type, list(member.operands)
+                twin.type, twin.operands = type_, list(member.operands)
                 twin.metadata = [(kind, node) for kind, node in member.metadata if kind != "range"]
         self._twins[member] = twin
         self._made[member] = built.block.instructions
         if not isinstance(member, I.Load | I.Phi | I.Select | I.Freeze):
             place(member, built.block.instructions)
 
-    def _operation(self, built: Builder, member: I.Instruction) -> Value:
+    def _operation(self, built: Builder, member: I.Instruction, type_: T.Type) -> Value:
         made = bit_operation(member)
         assert made is not None
         name, operands = made
-        given: dict[Value, Value] = {Argument(self._type, (), i): v for i, v in enumerate(operands)}
+        given: dict[Value, Value] = {Argument(type_, (), i): v for i, v in enumerate(operands)}
         result = self._as_numbers(built, name, list(given))
         for instruction in built.block.instructions:
             instruction.operands = [given.get(v, v) for v in instruction.operands]
@@ -318,6 +319,7 @@ class _Rewriting:
     def _as_numbers(self, built: Builder, name: str, operands: list[Value]) -> Value:
         """A bit operation as one on numbers."""
         x, *factors = operands
+        type_ = x.type
         match name:
             case "fneg":
                 return built.unary("fneg", x)
@@ -325,65 +327,83 @@ class _Rewriting:
                 return built.binary("fmul", x, self._sign(built, factors))
             case "copysign":
                 sign = factors[0] if len(factors) == 1 else self._sign(built, factors)
-                return self._declarations.call(built, "copysign", [x, sign], self._type)
+                return self._declarations.call(built, "copysign", [x, sign], type_)
             case _:
-                size = self._declarations.call(built, "fabs", [x], self._type)
+                size = self._declarations.call(built, "fabs", [x], type_)
                 negative = built.unary("fneg", size)
                 if name != "orsign":
                     return negative if name == "minus_fabs" else size
-                is_negative = built.fcmp("olt", self._sign(built, factors), zero(self._type))
+                is_negative = built.fcmp("olt", self._sign(built, factors), zero(type_))
                 return built.select(is_negative, negative, x)
 
     def _sign(self, built: Builder, factors: list[Value]) -> Value:
         """A one with the sign of a product. (Of zeros and NaN, too, the sign counts.)"""
-        one = const_float(self._type, 1)
-        signs = [self._declarations.call(built, "copysign", [one, f], self._type) for f in factors]
+        type_ = factors[0].type
+        one = const_float(type_, 1)
+        signs = [self._declarations.call(built, "copysign", [one, f], type_) for f in factors]
         return reduce(lambda a, b: built.binary("fmul", a, b), signs)
 
-    def _exchange(self, block: BasicBlock, member: I.Instruction) -> None:
+    def _exchange(self, member: I.Instruction) -> None:
+        """Gives a twin, or a store, the twins of what it is made of."""
+        type_ = self._types[member]
+        if isinstance(member, I.Store):
+            member.operands[0] = self._value(type_, member, member.operands[0])
+            return
         made = self._made[member]
         if isinstance(member, I.Phi):
             assert isinstance(made[0], I.Phi)
-            made[0].operands = [self._value(b, b.terminator, v) for v, b in member.incoming]
+            made[0].operands = [self._value(type_, b.terminator, v) for v, b in member.incoming]
         elif isinstance(member, I.BinaryOp):
             raw = _carried(member)
             for instruction in made:
-                instruction.operands = [self._value(block, member, v) if v in raw else v for v in instruction.operands]
+                instruction.operands = [self._value(type_, member, v) if v in raw else v for v in instruction.operands]
         elif isinstance(member, I.Select | I.Freeze):
             first = 1 if isinstance(member, I.Select) else 0
-            made[0].operands[first:] = [self._value(block, member, v) for v in made[0].operands[first:]]
-        at = block.instructions.index(member)
-        block.instructions[at : at + 1] = made
+            made[0].operands[first:] = [self._value(type_, member, v) for v in made[0].operands[first:]]
 
-    def _value(self, block: BasicBlock, before: I.Instruction, value: Value) -> Value:
-        """An operand in the web's type."""
-        if value in self._twins:
-            return self._twins[value]
-        number = as_number(value, self._type) if isinstance(value, Constant) else None
+    def _value(self, type_: T.Type, before: I.Instruction, value: Value) -> Value:
+        """An operand in its web's type."""
+        twin = self._twins.get(value)
+        if twin is not None and twin.type == type_:
+            return twin
+        number = as_number(value, type_) if isinstance(value, Constant) else None
         if number is not None:
             return number
-        cast = I.Cast(self._type, "inttoptr" if self._type == T.PTR else "bitcast", [value])
-        block.instructions.insert(block.instructions.index(before), cast)
+        cast = I.Cast(type_, "inttoptr" if type_ == T.PTR else "bitcast", [value])
+        self._ahead.setdefault(before, []).append(cast)
         return cast
 
-    def _give_bits(self, member: I.Instruction) -> None:
-        """Whatever else used a member gets the bits of the number."""
-        web, twin = self._web, self._twins[member]
-        users = [u for u, _ in self._users.get(member, ()) if u not in web.members and u not in web.stores]
-        back = [u for u in users if u.opcode in ("bitcast", "inttoptr") and u.type == self._type]
-        self._back.update(dict.fromkeys(back, twin))
-        users = [u for u in users if u not in self._back]
-        if not users:
-            return
-        cast = I.Cast(member.type, "ptrtoint" if self._type == T.PTR else "bitcast", [twin])
-        home = next((b for b in web.function.blocks if twin in b.instructions), web.function.entry)
-        index = len(phis(home))
-        if twin in home.instructions and not isinstance(twin, I.Phi):
-            assert isinstance(twin, I.Instruction)
-            index = home.instructions.index(twin) + 1
-        home.instructions.insert(index, cast)
-        for user in users:
-            user.operands[:] = [cast if v is member else v for v in user.operands]
+    def _give_bits(self) -> None:
+        """Whatever still uses a member gets the bits of the number."""
+        users = uses(self._function)
+        back: dict[Value, Value] = {}
+        behind: dict[Value, I.Instruction] = {}
+        for member, twin in self._twins.items():
+            type_ = twin.type
+            for user, _ in users.get(member, ()):
+                if user.opcode in ("bitcast", "inttoptr") and user.type == type_:
+                    back[user] = twin
+                    continue
+                if member not in behind:
+                    behind[member] = I.Cast(member.type, "ptrtoint" if type_ == T.PTR else "bitcast", [twin])
+                user.operands[:] = [behind[member] if v is member else v for v in user.operands]
+        self._place_behind({cast: cast.operands[0] for cast in behind.values()})
+        substitute(self._function, back)
+
+    def _place_behind(self, casts: dict[I.Instruction, Value]) -> None:
+        """Puts each cast behind what it is of: behind all phis where that is one, at the start where it is no
+        instruction."""
+        behind: dict[Value, list[I.Instruction]] = {}
+        for cast, twin in casts.items():
+            behind.setdefault(twin if isinstance(twin, I.Instruction) else self._function, []).append(cast)
+        for block in self._function.blocks if behind else ():
+            count = len(phis(block))
+            first = [self._function] if block is self._function.entry else []
+            placed = [*block.instructions[:count]]
+            placed += [c for twin in (*first, *placed) for c in behind.get(twin, ())]
+            for instruction in block.instructions[count:]:
+                placed += (instruction, *behind.get(instruction, ()))
+            block.instructions = placed
 
 
 # -- which instructions belong to webs -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The analyses visit instructions in proportion to the program: counted, on programs twice as long."""
+"""Analyses and passes visit instructions in proportion to the program: counted, on programs twice as long."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.table import standard
+from jax_enzyme.transform import retype
 
 RECORD = """
   %r{i} = call ptr @malloc(i64 16)
@@ -365,3 +367,34 @@ def test_choices_behind_many_tests_of_other_numbers(monkeypatch: pytest.MonkeyPa
     small = intervals(20, monkeypatch)
     monkeypatch.undo()
     assert intervals(40, monkeypatch) <= 2.2 * small
+
+
+WORD = """
+  %p{i} = getelementptr i64, ptr %x, i64 {i}
+  %w{i} = load i64, ptr %p{i}
+  %q{i} = getelementptr i64, ptr %y, i64 {i}
+  store i64 %w{i}, ptr %q{i}
+"""
+
+
+def scans(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often retyping goes through a whole function, where each of its words is a web of its own."""
+    seen: list[object] = []
+    for name in ("uses", "forget_records", "remove_dead"):
+        whole = getattr(retype, name)
+        monkeypatch.setattr(retype, name, lambda *given, whole=whole: seen.append(whole) or whole(*given))
+    module = parse(
+        "define void @f(ptr noalias %x, ptr noalias %y) {\n"
+        + "".join(WORD.format(i=i) for i in range(count))
+        + "  ret void\n}"
+    )
+    buffers = (Buffer("x", "f64", (count,), "in"), Buffer("y", "f64", (count,), "out"))
+    result = retype.retype(ArrayFunction(module, "f", buffers))
+    monkeypatch.undo()
+    loads = [i for i in result.module.functions["f"].instructions() if i.opcode == "load"]
+    assert len(loads) == count and all(str(load.type) == "double" for load in loads)
+    return len(seen)
+
+
+def test_words_that_are_copied_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scans(40, monkeypatch) == scans(20, monkeypatch)
