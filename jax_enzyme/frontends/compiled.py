@@ -13,7 +13,9 @@ from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.debug import function_location
 from jax_enzyme.ir.linking import Names
+from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import is_zero
 
 _SMALL = 20_000
 """Characters of a module up to which it does not pay to look for the part of it that is needed."""
@@ -79,11 +81,18 @@ def defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError:
         places = [f"{place} in {one.unit.name}" for place, one in zip(places, (first, second), strict=True)]
     spelled = str(spelling(name))
     shown = f"`{name}`" if name == spelled else f"`{spelled}` ({name})"
-    return CompileError(
-        f"two sources define {shown}: {places[0]} and {places[1]}",
-        places[1],
-        "leave one of them out of the sources; of a folder name the one that is meant as well, by its path",
-    )
+    remedy = "leave one of them out of the sources; of a folder name the one that is meant as well, by its path"
+    if all(_may_be_tentative(name, one) for one in (first, second)):
+        remedy = f'if they are one variable, in a header without `extern`: flags={{"c": ("-fcommon",)}}; else {remedy}'
+    return CompileError(f"two sources define {shown}: {places[0]} and {places[1]}", places[1], remedy)
+
+
+def _may_be_tentative(name: str, one: Compiled) -> bool:
+    """Whether it is a variable of C without an initialiser, or with zeros."""
+    variable = parse(one.ir).symbol(name)
+    if one.unit.source.lang != "c" or not isinstance(variable, GlobalVariable):
+        return False
+    return variable.initializer is not None and is_zero(variable.initializer)
 
 
 def _line(name: str, one: Compiled) -> str:

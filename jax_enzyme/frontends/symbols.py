@@ -67,8 +67,9 @@ def not_found(symbol: str, external: Sequence[str], meant: Sequence[str], place:
     """What is said where no function is meant, of those that are `external`; `meant` is what a compiler has found in
     the text."""
     by_name = {n: name for name in external for n in (name, spelling(name).name, str(spelling(name)))}
-    # Macros that rename the functions of a library put its name before theirs.
-    near = [n for n in by_name if n.lower().endswith(f"_{symbol.lower()}")][:5]
+    # Macros that rename the functions of a library put its name before theirs, or are not defined.
+    asked = symbol.lower()
+    near = [n for n in by_name if n.lower().endswith(f"_{asked}") or asked.endswith(f"_{n.lower()}")][:5]
     near = near or difflib.get_close_matches(symbol, by_name, 5, 0.5)
     near = near or difflib.get_close_matches(spelling(symbol).name.rpartition("::")[2], by_name, 5, 0.5)
     if meant and not near:

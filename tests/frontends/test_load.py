@@ -165,6 +165,7 @@ def test_warnings_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
             "c++",
             ["f(double, int)"],
         ),
+        (SQUARE, "my_numerical_library_square", "c", ["did you mean `square`"]),
         (SQUARE, "other", "c++", ["name it as the source does"]),
         ("namespace n { double f(double x) { return x; } }", "n::f", "c", ['lang="c++"']),
         ("subroutine f(x)\nreal x\nend\n", "f", "c", ['lang="fortran"']),
