@@ -9,8 +9,10 @@ array of pointers.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.layout import DataLayout
@@ -30,6 +32,10 @@ class Root:
 
     index: int
     path: tuple[int | str, ...] = ()
+
+
+Terms = dict[tuple[Root, ...], Fraction]
+"""A sum of products of integers of the function."""
 
 
 @dataclass(frozen=True)
@@ -172,22 +178,25 @@ class _Touching:
                 if incoming.type == T.PTR:
                     yield from self._origins(incoming, seen)
 
-    def integer(self, value: Value) -> Root | None:
-        """Which integer of the function a value is."""
+    def _integers(self, value: Value) -> Terms | None:
+        """An integer of the function, or a sum of products of such; None where it is something else."""
+        root = self.roots.get(value.index) if isinstance(value, Argument) else None
         match value:
-            case Argument():
-                return self.roots.get(value.index)
             case I.Load():
-                return self._root(value)
+                root = self._root(value)
             case I.Cast() | I.Freeze():
-                return self.integer(value.operands[0])
+                return self._integers(value.operands[0])
             case I.Select():
                 left, right = value.operands[1:]
-                return self.integer(right if int_value(left) is not None else left)
+                return self._integers(right if int_value(left) is not None else left)
             case I.CallBase() if "max." in callee_name(value):
-                return self.integer(value.arguments[0])
+                return self._integers(value.arguments[0])
+            case I.BinaryOp():
+                form = self.facts.form(value).polynomial
+                return None if Leaf(value) in form.atoms else self._terms(form)
             case _:
-                return None
+                pass
+        return None if root is None else {(root,): Fraction(1)}
 
     def _size(self, end: Polynomial) -> Size | None:
         strides: list[tuple[tuple[tuple[Root, ...], int], ...]] = []
@@ -208,17 +217,23 @@ class _Touching:
         return None if named is None else Size(named, tuple(strides))
 
     def _named(self, polynomial: Polynomial) -> dict[tuple[Root, ...], int] | None:
-        terms: dict[tuple[Root, ...], int] = {}
+        terms = self._terms(polynomial)
+        if terms is None or any(value.denominator > 1 for value in terms.values()):
+            return None
+        return {key: int(value) for key, value in terms.items() if value}
+
+    def _terms(self, polynomial: Polynomial) -> Terms | None:
+        found: Terms = {}
         for monomial, coefficient in polynomial.terms.items():
-            names: list[Root] = []
+            product: Terms = {(): Fraction(coefficient)}
             for atom, degree in monomial:
-                root = self.integer(atom.value) if isinstance(atom, Leaf) else None
-                if root is None or degree > 1:
+                factor = self._integers(atom.value) if isinstance(atom, Leaf) else None
+                if factor is None:
                     return None
-                names.append(root)
-            key = tuple(sorted(names, key=str))
-            terms[key] = terms.get(key, 0) + coefficient
-        return {key: value for key, value in terms.items() if value}
+                product = _product(product, _chosen(factor, degree))
+            for key, value in product.items():
+                found[key] = found.get(key, Fraction(0)) + value
+        return found
 
     # -- when
 
@@ -241,3 +256,20 @@ def _falls(step: Polynomial) -> bool | None:
     most = max(degrees.values(), default=0)
     signs = {step.terms[monomial] < 0 for monomial, degree in degrees.items() if degree == most}
     return signs.pop() if len(signs) == 1 else None
+
+
+def _product(left: Terms, right: Terms) -> Terms:
+    found: Terms = {}
+    for (a, value), (b, factor) in itertools.product(left.items(), right.items()):
+        key = tuple(sorted((*a, *b), key=str))
+        found[key] = found.get(key, Fraction(0)) + value * factor
+    return found
+
+
+def _chosen(terms: Terms, degree: int) -> Terms:
+    """The binomial coefficient of a sum over `degree`."""
+    found: Terms = {(): Fraction(1)}
+    for k in range(degree):
+        less = {**terms, (): terms.get((), Fraction(0)) - k}
+        found = _product(found, {key: value / (k + 1) for key, value in less.items()})
+    return found

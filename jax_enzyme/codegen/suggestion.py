@@ -11,6 +11,7 @@ reads first.
 from __future__ import annotations
 
 import keyword
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -231,11 +232,7 @@ class _Suggestion:
         if record is not None and self.known.is_fortran and self._pointee(node):
             return f"{name}: {{{UNKNOWN}}}*"  # a descriptor
         if record is not None:
-            size = structure_bytes(self.module, record)
-            dims = self._dims(root, name, size, node)
-            brackets = "*" if dims == "[]" or name in self.open else dims
-            self.open = [other for other in self.open if other != name]
-            return f"{prefix}{name}: {self._structure(record, name, root)}{brackets}"
+            return f"{prefix}{name}: {self._structure(record, name, root)}{self._count(record, root, name, node)}"
         return f"{prefix}{name}: {self._array(root, name, node, behind)}"
 
     def _array(self, root: Root, name: str, node: MDValue | str | None, behind: MDValue | str | None) -> str:
@@ -253,6 +250,13 @@ class _Suggestion:
         inner = self._array(Root(root.index, (*root.path, ROWS)), name, behind, further[0])
         dtype, _, dims = inner.partition("[")
         return f"{dtype}{rows}[{dims}"
+
+    def _count(self, record: MDNode, root: Root, name: str, node: MDValue | str | None) -> str:
+        """How many structures are behind a pointer."""
+        dims = self._dims(root, name, structure_bytes(self.module, record), node)
+        brackets = "*" if dims == "[]" or name in self.open else dims
+        self.open = [other for other in self.open if other != name]
+        return brackets
 
     def _pointee(self, value: MDValue | str | None) -> tuple[MDValue | str | None] | None:
         try:
@@ -296,7 +300,8 @@ class _Suggestion:
         if plain is not None and plain.kind == "DISubroutineType":
             return f"{member.name}: fn({UNKNOWN})"
         if record is not None:
-            return f"{member.name}: {self._structure(record, full, root)}*"
+            count = self._count(record, root, full, member.type).removesuffix("*")
+            return f"{member.name}: {self._structure(record, full, root)}{count}*"
         prefix = self._direction(root, full, False)
         return f"{prefix}{member.name}: {self._array(root, full, member.type, further[0])}*"
 
@@ -355,6 +360,9 @@ class _Suggestion:
         if known_shape is not None:
             rank = known_shape.rank
             return f"[{','.join(f'{name}_{axis}' for axis in range(rank))}]" if rank > 1 else f"[{name}_size]"
+        plain = plain_type(self.module, node)
+        if self.known.is_fortran and plain is not None and plain.kind == "DIBasicType":
+            return "[]"
         counts = declared_counts(self.module, node)
         if counts:
             return f"[{','.join(map(str, reversed(counts)))}]"
@@ -380,17 +388,19 @@ class _Suggestion:
         if any(part != parts[0] for part in parts):
             return None
         most = max(varying, key=lambda size: size.terms.get((), 0))
-        if any(v % item for v in most.terms.values()):
-            return None
         return self._written(most, item)
 
     def _written(self, size: Size, item: int) -> str | None:
-        terms = {key: value // item for key, value in size.terms.items()}
-        named = {key: [self.names.get(root) for root in key] for key in terms}
+        """So many bytes in elements, of which the last may be touched in part."""
+        rest = -(size.terms.get((), 0) // -item)
+        values = {**{key: value for key, value in size.terms.items() if key}, **({(): rest * item} if rest else {})}
+        named = {key: [self.names.get(root) for root in key] for key in values}
         if any(name is None for names in named.values() for name in names):
             return None
+        common = math.gcd(item, *values.values())
+        terms, below = {key: value // common for key, value in values.items()}, item // common
         (only, *more) = terms
-        if not more and terms[only] == 1 and len(only) == 2:
+        if not more and below == terms[only] == 1 and len(only) == 2:
             for stride in size.strides:
                 if len(stride) == 1 and stride[0][1] == item and len(stride[0][0]) == 1 and stride[0][0][0] in only:
                     inner = stride[0][0][0]
@@ -404,7 +414,8 @@ class _Suggestion:
                 factors.insert(0, str(abs(value)))
             sign = "-" if value < 0 else "+" if texts else ""
             texts.append(sign + "*".join(factors))
-        return "".join(texts)
+        whole = "".join(texts)
+        return whole if below == 1 else f"{whole}/{below}" if not more else f"({whole})/{below}"
 
     def _result(self) -> str:
         known = self.known.result

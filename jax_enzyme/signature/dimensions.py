@@ -144,7 +144,7 @@ def _unsolvable(signature: Signature, missing: Sequence[str]) -> SignatureError:
     them = "it" if len(missing) == 1 else "them"
     return SignatureError(
         f"the dimension{'s' if len(missing) > 1 else ''} {listed} cannot be solved from the shapes of the arguments",
-        f"{them} occur{'s' if len(missing) == 1 else ''} in {where}",
+        f"{'it occurs' if len(missing) == 1 else 'they occur'} in {where}",
         f"give {them} an argument whose shape determines {them}, such as `f64[{name}]`; `//`, `%` and division by a"
         " name cannot be inverted",
     )

@@ -20,6 +20,19 @@ ROWS = """float sum(int n, int m, float **A, const int *at) {
   for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += A[i][j] * at[j];
   return s;
 }"""
+SQUARE = """double f(int n, long m, const double *A, const double *packed, const double *rest) {
+  double s = 0;
+  for (int i = 0; i < n * n; i++) s += A[i];
+  for (long i = 0, k = 0; i < m; i++) for (long j = 0; j <= i; j++) s += packed[k++];
+  for (int i = 0; i < (n + 2) * (n - 1); i++) s *= rest[i];
+  return s;
+}"""
+PARTS = """#include <complex.h>
+void f(int n, const double complex *z, double *halves, double *odd) {
+  float *to = (float *)halves;
+  for (int i = 0; i < n; i++) to[2 * i] = creal(z[i]);
+  for (int i = 0; i < n; i++) ((float *)odd)[i] = 0;
+}"""
 BYTES = (
     "void f(int n, const unsigned char *a, signed char *b, char *c) { for (int i = 0; i < n; i++) b[i] = c[i] = a[i]; }"
 )
@@ -41,6 +54,8 @@ def suggested(source: str, symbol: str) -> str:
         (AXPY, "axpy", "n: i32, a: f64, x: f64[n], inout y: f64[n]"),
         (MATVEC, "matvec", "n: i32, m: i32, A: f64[n,m], x: f64[m+1], out y: f64[n], out e: f64[]"),
         (ROWS, "sum", "n: i32, m: i32, A: f32[n][m], at: i32[m] -> f32"),
+        (SQUARE, "f", "n: i32, m: i64, A: f64[n*n], packed: f64[(m*m+m)/2], rest: f64[n*n+n-2] -> f64"),
+        (PARTS, "f", "n: i32, z: c128[n], out halves: f64[n], out odd: f64[n/2]"),
         (BYTES, "f", "n: i32, a: u8[n], out b: i8[n], out c: i8[n]"),
     ],
 )
@@ -87,6 +102,22 @@ def test_structures_and_what_is_not_known() -> None:
     assert "table: f64[?], at: i32[p.n] -> f64" in text
     with pytest.raises(je.SignatureError, match="nobody knows but you"):
         je.kernel(RECORD, "f", text, lang="c")
+
+
+def test_arrays_of_structures_behind_a_pointer_of_a_structure() -> None:
+    source = """struct point { double x, y; }; struct curve { int n; const struct point *at, *other; };
+    double f(const struct curve *c) {
+      double s = 0;
+      for (int i = 0; i < c->n; i++) s += c->at[i].x * c->at[i].y;
+      return s * c->other->x;
+    }"""
+    text = suggested(source, "f")
+    point = "{x: f64, y: f64}"
+    assert text == f"c: {{n: i32, at: {point}[c.n]*, other: {point}*}}* -> f64"
+    f = je.kernel(source, "f", text, lang="c")
+    at, other = {"x": jnp.arange(3.0), "y": jnp.ones(3)}, {"x": 2.0, "y": 0.0}
+    (found,) = jax.tree.leaves(jax.grad(lambda y: f({"at": {**at, "y": y}, "other": other}))(at["y"]))
+    np.testing.assert_allclose(found, 2 * at["x"])
 
 
 @pytest.mark.parametrize(("given", "brackets"), [("struct s o", ""), ("struct s *p", "*")])
@@ -169,6 +200,17 @@ def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
     np.testing.assert_array_equal(jnp.stack(sums(jnp.array([2.0, 3.0]))[1:]), [5, 2])
 
 
+def test_fortran_scalars_that_are_handed_on() -> None:
+    need("flang-22")
+    source = """
+    subroutine f(x, y)
+      real(8), intent(in) :: x
+      real(8), intent(out) :: y
+      call g(x, y)
+    end subroutine"""
+    assert je.suggest_signature(source, "f", lang="fortran").startswith("x: f64[], out y: f64[]")
+
+
 def test_numbers_without_a_dtype() -> None:
     source = "long double mean(int n, const long double *x) { return (x[0] + x[n - 1]) / 2; }"
     assert suggested(source, "mean") == "n: i32, x: ?[?] -> ?"
@@ -198,7 +240,7 @@ def test_nothing_is_said() -> None:
     with pytest.raises(je.SignatureError, match=r"`\?`: x: f64, f: fn\(\?\) -> f64"):
         je.kernel("double f(double x, double (*f)(double)) { return f(x); }", "f", lang="c")
     with pytest.raises(je.SignatureError, match="the sizes of `x` are not known"):
-        je.kernel("double f(int n, const double *x) { return n > 3 ? x[n * n] : *x; }", "f", lang="c")
+        je.kernel("double f(int n, const double *x) { return n > 3 ? x[n / 3] : *x; }", "f", lang="c")
     with pytest.raises(je.SignatureError, match="nothing is known"):
         je.kernel("define double @f(double %x) {\n  ret double %x\n}", "f", lang="llvm")
     with pytest.raises(je.SignatureError, match="the symbol comes before"):
