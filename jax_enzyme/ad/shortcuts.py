@@ -20,12 +20,12 @@ from threading import Lock
 
 from jax_enzyme.ad.quotients import keep_zeros
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.bit_questions import numbers_asked
 from jax_enzyme.analysis.consequences import Consequences, Ways
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.halves import Halves, halves
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
+from jax_enzyme.analysis.single_values import asks_for_zero, integers_read, numbers_asked
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -89,7 +89,7 @@ class _Comparisons:
 
     def general(self, step: Step) -> General:
         defined = [f for f in self._base.module.functions.values() if f.blocks]
-        if not any(any(exact_comparisons(f)) or self._halves(f) for f in defined):
+        if not any(any(exact_comparisons(f)) or self._halves(f) or self._of_parts(f) for f in defined):
             return General(self._made[()], ())
         activity = activity_of(self._base, self._root, step, self._rules, self._points_to)
         consequences = Consequences(self._ways, activity)
@@ -113,13 +113,14 @@ class _Comparisons:
                     proved[comparison] = function
                 place = _place(self._base.module, function, comparison, decided)
                 found.append(ExactComparison(place, verdict == "proved" and not shown))
-        found += self._of_halves(activity, consequences)
+        found += self._about_halves(activity, consequences)
+        found += self._about_parts(activity, consequences)
         key = tuple(proved)
         if key not in self._made:
             self._made[key] = self._without(proved)
         return General(self._made[key], tuple(dict.fromkeys(found)))
 
-    def _of_halves(self, activity: Activity, consequences: Consequences) -> Iterator[ExactComparison]:
+    def _about_halves(self, activity: Activity, consequences: Consequences) -> Iterator[ExactComparison]:
         """What two orderings decide together. Where they make one integer, that is dealt with already."""
 
         for function in self._points_to.functions:
@@ -129,6 +130,29 @@ class _Comparisons:
                 ):
                     place = _place(self._base.module, function, both.as_above[0], Decided(()))
                     yield ExactComparison(place, False)
+
+    def _about_parts(self, activity: Activity, consequences: Consequences) -> Iterator[ExactComparison]:
+        """Questions for which a part of a number is 0, read from memory as an integer."""
+        for function in self._points_to.functions:
+            for question in self._of_parts(function):
+                if not activity.varied.isdisjoint(integers_read(question)) and consequences.carry([question]):
+                    yield ExactComparison(_place(self._base.module, function, question, Decided(())), False)
+
+    @remembered
+    def _of_parts(self, function: Function) -> Sequence[I.Compare]:
+        """Such questions about the numbers of an array that is a parameter."""
+        numbers = {
+            self._points_to.objects[a]
+            for a, buffer in zip(self._root.arguments, self._base.buffers, strict=True)
+            if buffer.is_floating
+        }
+        return [
+            i
+            for i in function.instructions()
+            if isinstance(i, I.Compare) and i.opcode == "icmp"
+            if not all(numbers.isdisjoint(self._points_to.of(load.operands[0])) for load in integers_read(i))
+            if asks_for_zero(i)
+        ]
 
     @remembered
     def _halves(self, function: Function) -> Sequence[Halves]:
@@ -197,8 +221,8 @@ def _varies(comparison: I.Instruction, activity: Activity, points_to: PointsTo) 
     places = compared_places(comparison.operands[0])
     if places is not None:
         return any(not activity.varied_objects.isdisjoint(points_to.of(place)) for place in places)
-    numbers = numbers_asked(comparison) if isinstance(comparison, I.Compare) else ()
-    return not activity.varied.isdisjoint((*comparison.operands, *numbers))
+    varied = activity.varied
+    return not varied.isdisjoint(comparison.operands) or not varied.isdisjoint(numbers_asked(comparison))
 
 
 def activity_of(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:

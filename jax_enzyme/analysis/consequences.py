@@ -49,6 +49,8 @@ _NOTHING = frozenset((
     Effect.THROW, Effect.READ_CLOCK, Effect.BARRIER, Effect.FENCE,
 ))  # fmt: skip
 """Calls of which nothing is asked for that depends on what they are given: new memory is the same whatever its size."""
+_KEEPS = (I.Store, I.Load, I.Select, I.Phi, I.Freeze)
+"""A number that carries a derivative is what it was, or something else instead, in two steps one of which is taken."""
 _FUSED = ("llvm.fma.", "llvm.fmuladd.")
 
 
@@ -199,7 +201,14 @@ class Consequences:
         """Whether something that carries a derivative depends on questions of two kinds at once. A choice between what
         depends on the one kind and what depends on the other depends on one at a time."""
         before, also = (self._followed(questions, within) for questions in (one, other))
-        return self.carry([item for item in before if self._meet(item, before, also)], within)
+        if self.carry([item for item in before if self._meet(item, before, also)], within):
+            return True
+        before, also = (self._chosen(questions) for questions in (one, other))
+        return any(
+            self._activity.object(item) if isinstance(item, MemoryObject) else self._keeps(item)
+            for item in before
+            if not self._decides(item) and self._meet(item, before, also)
+        )
 
     def _meet(self, item: Item, one: _Before, other: _Before) -> bool:
         """Whether what comes from two kinds of questions comes together in an item, from places that are not the
@@ -229,6 +238,24 @@ class Consequences:
             if not (isinstance(item, I.Instruction) and self._carries(item)):
                 add(item, self._next(item))
         return before
+
+    def _chosen(self, questions: Iterable[I.Instruction]) -> _Before:
+        """The numbers that carry a derivative and that questions themselves choose, where these are kept, and of each
+        what that comes from directly."""
+        before: _Before = {}
+        found = Reached[Item](questions)
+        for item in found:
+            for after in self._next(item):
+                if isinstance(after, MemoryObject) or self._decides(after) or self._keeps(after):
+                    before.setdefault(after, set()).add(item)
+                    found.add((after,))
+        return before
+
+    def _decides(self, item: Item) -> bool:
+        return isinstance(item, _BRANCHES) or (isinstance(item, I.Instruction) and item.type == T.I1)
+
+    def _keeps(self, item: Item) -> bool:
+        return isinstance(item, _KEEPS) and self._carries(item)
 
     def used(self, value: Value) -> Iterator[Item]:
         """What comes of it that a value is otherwise."""

@@ -2,7 +2,7 @@
 
 fcmp oeq double %x, 0.0          fcmp une double %x, %y          icmp eq i64 %bits, 0
 call i1 @llvm.is.fpclass.f64(double %x, i32 96)                  icmp eq i32 %memcmp, 0
-icmp ult i64 of bits, as in Rust's `is_normal` (`bit_questions`)
+icmp ult i64 of bits, as in Rust's `is_normal`; fcmp uno (fdiv %x, %x), 0.0     (`single_values`)
 icmp slt i64 of bits, 0          where the number is not above 0
 fcmp ole double %x, 1e-300       with an %x that is never negative: its bound stands for 0
 """
@@ -10,11 +10,13 @@ fcmp ole double %x, 1e-300       with an %x that is never negative: its bound st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TypeGuard
 
-from jax_enzyme.analysis.bit_questions import answer_at_equality
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.orders import Relations, sign_asked
 from jax_enzyme.analysis.signs import is_clamped, is_never_negative, is_next_to_zero
+from jax_enzyme.analysis.single_values import answer_at_equality
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -32,20 +34,74 @@ def exact_comparisons(function: Function) -> Iterator[I.Instruction]:
 
     Of two values, those are left out that ask which value it is, not whether two happen to be the same: a value that
     was chosen among others by their order, such as the largest of some, is mostly compared with one of these, and what
-    a step made of a value with that value, to see whether the step still mattered."""
-    users: Uses | None = None
-    signs = _last_signs(function)
+    a step made of a value with that value, to see whether the step still mattered. But for those which hold at one
+    value of a number alone."""
+    asked = _Asked(function)
     for instruction in function.instructions():
-        found = compared(instruction)
-        if (found is None and not _compares_bits(instruction) and instruction not in signs) or any(
-            k == KNOWN[0] for k, _ in instruction.metadata
-        ):
-            continue
-        if found is not None and not isinstance(found[1], Constant):
-            users = uses(function) if users is None else users
-            if _is_one_of(*found, users) or _is_step(*found) or _is_step(*reversed(found)):
-                continue
-        yield instruction
+        if not any(k == KNOWN[0] for k, _ in instruction.metadata) and asked.is_exact(instruction):
+            yield instruction
+
+
+class _Asked:
+    """What comparisons of a function ask."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._signs = _last_signs(function)
+
+    @cached_property
+    def _uses(self) -> Uses:
+        return uses(self._function)
+
+    @cached_property
+    def _loops(self) -> Loops:
+        return Loops.of(self._function)
+
+    def is_exact(self, comparison: I.Instruction) -> bool:
+        found = compared(comparison)
+        if found is None:
+            return _compares_bits(comparison) or comparison in self._signs or self._asks_whether_same(comparison)
+        if isinstance(found[1], Constant):
+            return True
+        ordinary = _is_one_of(*found, self._uses) or self._ends_steps(comparison, *found)
+        return not ordinary or answer_at_equality(comparison) is not None
+
+    def _ends_steps(self, comparison: I.Instruction, value: Value, other: Value) -> bool:
+        """Whether it is asked if a step still mattered: of what an iteration goes on with, or to leave a loop."""
+        for after, before in ((value, other), (other, value)):
+            if _is_step(after, before) and (isinstance(before, I.Phi) or self._leaves_loop(comparison)):
+                return True
+        return False
+
+    def _leaves_loop(self, comparison: I.Instruction) -> bool:
+        def users(value: Value) -> Iterable[I.Instruction]:
+            return (user for user, _ in self._uses.get(value, ()) if value.type == T.I1)
+
+        for user in reached([comparison], users):
+            if isinstance(user, I.CondBranch):
+                loop = self._loops.loop_of.get(self._loops.home[user][0])
+                if loop is not None and any(target not in loop for target in user.targets):
+                    return True
+        return False
+
+    def _asks_whether_same(self, comparison: I.Instruction) -> bool:
+        """Whether an ordering is of the largest of some numbers and of the least of the same, `!(most > least)`, or of
+        their difference and 0: whether all are the same. Not where the next one of such is chosen by it."""
+        if not isinstance(comparison, I.Compare) or not _orders(comparison):
+            return False
+        value, other = comparison.operands
+        if is_zero(other) and isinstance(value, I.BinaryOp) and value.opcode == "fsub":
+            value, other = value.operands
+        if isinstance(value, Constant) or isinstance(other, Constant):
+            return False
+        one, another = _alternatives(value), _alternatives(other)
+        shared = any(not isinstance(v, Constant) for v in one if v in another)
+        if not shared or value in another or other in one:
+            return False
+        if not (_is_chosen(value, self._uses) and _is_chosen(other, self._uses)):
+            return False
+        made = (u for u, _ in self._uses.get(value, ()) if isinstance(u, I.Select | I.Phi))
+        return not any(other in user.operands for user in made)
 
 
 def _last_signs(function: Function) -> frozenset[I.Instruction]:
@@ -87,6 +143,8 @@ def _alternatives(value: Value) -> dict[Value, None]:
     """A value, and those that it may be, by the way that control comes or by a choice."""
 
     def one_of(item: Value) -> Iterable[Value]:
+        if isinstance(item, I.CallBase) and callee_name(item).startswith(_EXTREMES):
+            return item.arguments
         return item.operands if isinstance(item, I.Phi) else item.operands[1:] if isinstance(item, I.Select) else ()
 
     return reached([value], one_of)
@@ -143,14 +201,19 @@ _MANY = 2000
 
 
 def _compares_bits(comparison: I.Instruction) -> bool:
-    """Whether bits of numbers are compared so that the numbers are compared for equality by that, or the bytes of two
-    places in memory with each other: `memcmp(x, zeros, size) == 0`."""
-    if answer_at_equality(comparison) is not None:
+    """Whether bits of numbers, or what is not finite, are asked for so that the numbers are compared for equality by
+    that, or the bytes of two places in memory with each other: `memcmp(x, zeros, size) == 0`."""
+    if not _is_ordinary(comparison) and answer_at_equality(comparison) is not None:
         return True
     if not isinstance(comparison, I.Compare) or comparison.predicate not in ("eq", "ne"):
         return False
     value, other = comparison.operands
     return int_value(other) == 0 and compared_places(value) is not None
+
+
+def _is_ordinary(comparison: I.Instruction) -> bool:
+    """Whether numbers are put in order by it, or one and a number that is not infinite."""
+    return _orders(comparison) and not any(map(_is_not_finite, comparison.operands))
 
 
 def compared_places(call: Value) -> tuple[Value, Value] | None:
@@ -183,7 +246,7 @@ _EXPONENT = {"x86_fp80": slice(3, 7), "fp128": slice(19, 23)}
 """Where the text of a constant has its sign and exponent: fp128 is spelled low word first."""
 
 
-def _is_not_finite(constant: Constant) -> bool:
+def _is_not_finite(constant: Value) -> bool:
     if isinstance(constant, ConstantSplat):
         return _is_not_finite(constant.element)
     if not isinstance(constant, ConstantFloat):
@@ -228,10 +291,14 @@ def _bounds_zero(comparison: I.Compare) -> bool | None:
 
 def holds_at_equality(comparison: I.Instruction) -> bool:
     if not isinstance(comparison, I.Compare):
-        return _zero_class(comparison) is True
-    if comparison.opcode == "icmp" and (answer := answer_at_equality(comparison)) is not None:
-        return answer
+        return _zero_class(comparison) is True or answer_at_equality(comparison) is True
+    if compared(comparison) is None and not _is_ordinary(comparison):
+        answer = answer_at_equality(comparison)
+        if answer is not None:
+            return answer
     sign = sign_asked(comparison)
     if sign is not None:
         return not sign[1]
-    return comparison.predicate in ("oeq", "ueq", "eq") or _bounds_zero(comparison) is True
+    if _bounds_zero(comparison) is not None:
+        return _bounds_zero(comparison) is True
+    return comparison.predicate in ("oeq", "ueq", "eq") or comparison.predicate[1:] in ("le", "ge")

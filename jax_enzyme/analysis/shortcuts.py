@@ -167,7 +167,7 @@ class Shortcuts:
     def is_proved(self, comparison: I.Instruction) -> bool:
         """Whether a comparison is a shortcut."""
         decided = self.choices(comparison)
-        if self._is_shown(decided) or not isinstance(comparison.operands[0].type, T.FloatType):
+        if self._is_shown(decided) or compared(comparison) is None or not _is_of_numbers(comparison):
             return False
         self._start_effort()
         try:
@@ -186,7 +186,7 @@ class Shortcuts:
         """Whether the call fails at equality, whatever else holds, or does nothing but say so in an integer where the
         general side has no value: then there is no derivative to miss."""
         decided = self.choices(comparison)
-        if self._is_shown(decided) or not isinstance(comparison.operands[0].type, T.FloatType):
+        if self._is_shown(decided) or not _is_of_numbers(comparison):
             return False
         return all(self._fails(comparison, choice) for choice in decided.choices)
 
@@ -212,17 +212,17 @@ class Shortcuts:
         terms.known = {}
         start = self._block_of[choice.instruction]
         found = compared(comparison)
-        assert found is not None
-        value, other = found
-        constant = terms.constant(other)
-        before = Values(self._program, terms, start, "")
-        if constant is None:
-            if isinstance(other, Constant):
+        if found is not None:
+            value, other = found
+            constant = terms.constant(other)
+            before = Values(self._program, terms, start, "")
+            if constant is None:
+                if isinstance(other, Constant):
+                    raise Unclear
+                constant = before.of(other)
+            elif constant.number is None:
                 raise Unclear
-            constant = before.of(other)
-        elif constant.number is None:
-            raise Unclear
-        terms.learn(before.of(value), constant)
+            terms.learn(before.of(value), constant)
         for condition, holds in choice.facts:
             terms.assume(Values(self._program, terms, start, "").of(condition), holds)
         for condition, holds in assumed:
@@ -337,6 +337,10 @@ def _reports(special: Walk, general: Walk) -> bool:
 
 def _equal(x: Term | None, y: Term | None) -> bool:
     return x is not None and x is y and x.operation != "invalid"
+
+
+def _is_of_numbers(comparison: I.Instruction) -> bool:
+    return isinstance(comparison.operands[0].type, T.FloatType)
 
 
 def _is_choice(user: I.Instruction) -> TypeGuard[I.Select]:

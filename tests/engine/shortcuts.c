@@ -643,3 +643,88 @@ double threshold(double x, double z) {
   if (x > 1e-8 && type == 4) sum += sin(x * z);
   return sum;
 }
+
+// Asked in a roundabout way: what is not finite, what is whole, what is clamped, what is too little to be added
+double between_zeros(double x, double z) {
+  double c = x < -0.0 ? -0.0 : x;
+  c = c > 0.0 ? 0.0 : c;
+  return c == x ? z : z + x * z;
+}
+
+double no_quotient(double x, double z) {
+  double q = sin(x) / x;
+  if (isnan(q)) q = 1;
+  return q * z;
+}
+
+double no_inverse(double x, double z) { return isinf(1 / x) ? z : z + x * z; }
+
+double whole(double x, double z) { return ceil(x) == floor(x) ? z : z + sin(3 * x) * z; }
+
+double nothing_added(double x, double z) { return x + z == z ? z : z + sin(x) * z; }
+
+// two orderings, one after the other
+double either_side(double x, double z) {
+  double sum = z;
+  if (x > 0) sum += sin(x) * z;
+  if (x < 0) sum += x * z;
+  return sum;
+}
+
+void either_loop(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++)
+    if (x[i] > 0) y[i] += 2 * x[i];
+  for (int i = 0; i < n; i++)
+    if (x[i] < 0) y[i] += 2 * x[i];
+}
+
+double no_spread(int n, const double *x) {
+  double least = x[0], most = x[0], sum = 0;
+  for (int i = 1; i < n; i++) {
+    if (x[i] < least) least = x[i];
+    if (x[i] > most) most = x[i];
+  }
+  if (!(most > least)) return n * least;
+  for (int i = 0; i < n; i++) sum += i * x[i];
+  return sum;
+}
+
+double most_of_all(int n, const double *x) {
+  double most = -INFINITY, sum = 0;
+  for (int i = 0; i < n; i++)
+    if (fabs(x[i]) > most) most = fabs(x[i]);
+  if (!(most > 0)) return 0;
+  for (int i = 0; i < n; i++) sum += (i + 1) * x[i];
+  return sum;
+}
+
+// a part of a number in memory, and bits that a loop goes over
+double high_half(int n, const double *x) {
+  const unsigned char *bytes = (const unsigned char *)x;
+  return (bytes[3] | bytes[7]) ? x[0] + x[0] * x[1] : 0;
+}
+
+double mixed_bits(double x, double z) {
+  uint64_t u = bits_of(x), mixed = 0;
+  for (int i = 0; i < 64; i++) mixed |= (u >> i & 1) << ((i * 7 + 3) % 64);
+  return mixed == 0 ? z : z + sin(x) * z;
+}
+
+// one side of a number each, which come together where they are added
+double upwind(double x, double z) {
+  double above = x > 0 ? x : 0, below = x < 0 ? x : 0;
+  return above * z + below * z * z;
+}
+
+double guarded_result(double x, double z) { return isnan(x) || isinf(1 / (1 + x * x + z * z)) ? 0 : x * z; }
+
+// steps, which many numbers share; a quotient that has no value for two reasons at once
+double in_quarters(double x, double z) {
+  double count = rint(2 * x), quarter = count - 4 * floor(count / 4), rest = M_PI * (x - count / 2);
+  return z * (quarter == 1 || quarter == 3 ? cos(rest) : sin(rest));
+}
+
+double slope(double x, double y, double z) {
+  double s = (x - y) / (2 * z);
+  return isnan(s) ? s : s * s;
+}

@@ -74,7 +74,6 @@ _SPEED = "the code stays as it was"
 _MODEL = "a model of what a launch moves; it says `at least` then"
 _REFUSED = "refused then, by a program in test_caps or test_refusals"
 ELSEWHERE = {
-    "analysis.bit_questions:_MOST_PARTS": "an ordinary branch then, as docs/shortcuts.md says",
     "analysis.congruence:_LARGE": "fewer bits of a product are told",
     "analysis.equality:_MANY": _SHORTCUT,
     "analysis.evaluation:_MOST_PARTS": _SHORTCUT,
@@ -91,6 +90,7 @@ ELSEWHERE = {
     "analysis.shortcuts:_EFFORT_EACH": _SHORTCUT,
     "analysis.shortcuts:_MOST_CASES": _SHORTCUT,
     "analysis.signs:_MOST_VALUES": "a number may be negative then",
+    "analysis.single_values:_MOST_PARTS": "bits are warned of then: tests/engine/test_shortcuts.py",
     "analysis.simulation:_AT_ONCE": "one iteration after the other then",
     "analysis.simulation:_MOST_DRIVEN": "a number may be any of its type then",
     "analysis.zeros:_MOST": "a pointer may be any then",

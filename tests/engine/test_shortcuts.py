@@ -106,6 +106,17 @@ UNPROVED: dict[str, Row] = {
     "all_the_same": ("n: i32, x: f64[n] -> f64", (np.ones(4),)),
     "no_sign": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
     "marked_in_turn": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "between_zeros": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "no_quotient": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "no_inverse": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "whole": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "nothing_added": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "either_side": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "mixed_bits": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "either_loop": ("n: i32, x: f64[n], inout y: f64[n]", (SPARSE, POINT)),
+    "no_spread": ("n: i32, x: f64[n] -> f64", (np.ones(4),)),
+    "most_of_all": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
+    "high_half": ("n: i32, x: f64[n] -> f64", (np.zeros(2),)),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
@@ -119,6 +130,10 @@ SILENT: dict[str, Row] = {
     "signs_apart": ("n: i32, x: f64[n], out mask: f64[n] -> f64", (SPARSE,)),
     "by_turns": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "threshold": ("x: f64, z: f64 -> f64", (0.3, 0.6)),
+    "upwind": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "in_quarters": ("x: f64, z: f64 -> f64", (0.3, 0.6)),
+    "slope": ("x: f64, y: f64, z: f64 -> f64", (0.3, 0.6, 0.2)),
+    "guarded_result": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 
@@ -326,3 +341,11 @@ _COMPARED = """define void @f(<2 x double> %x, fp128 %y, x86_fp80 %z) {
 def test_infinities_are_no_exact_values() -> None:
     found = exact_comparisons(parse(_COMPARED).functions["f"])
     assert [comparison.name for comparison in found] == ["one", "two", "four"]
+
+
+@pytest.mark.parametrize("steps", [2, 500])
+def test_bits_of_which_much_is_made_are_warned_of(steps: int) -> None:
+    mixed = "\n".join(f"%{n + 1} = xor i64 %{n}, %w" for n in range(1, steps))
+    ir = f"define i1 @f(double %x) {{\n%w = bitcast double %x to i64\n%1 = xor i64 %w, %w\n{mixed}\n"
+    ir += f"%all = or i64 %{steps}, %w\n%is = icmp eq i64 %all, 0\nret i1 %is\n}}"
+    assert [c.name for c in exact_comparisons(parse(ir).functions["f"])] == ["is"]

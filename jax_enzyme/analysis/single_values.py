@@ -1,0 +1,256 @@
+"""Questions that have one answer at one value of a number and another one on both sides of it.
+
+    x.is_normal()                      icmp ult (and %bits, 0x7ff << 52) - 1, ...                false at 0
+    x.total_cmp(&y) == Equal           icmp eq (xor %bits, sign >> 1), (xor %others, ...)        true where x is y
+    (high & 0x7fffffff | low) == 0     icmp eq i32 (or ...), 0                                   true at 0
+    isinf(1 / x), isnan(x / x)         fcmp oeq (fabs (fdiv 1.0, %x)), inf                       true at 0
+    ceil(x) == floor(x)                fcmp oeq (ceil %x), (floor %x)                            true at integers
+
+Such a question is answered for numbers at the value and on both sides of it, near and far; other numbers that it is
+about are any then. Where all on both sides have one answer, and the value has the other, it asks whether the number is
+that value. That is seen and not proved: it is enough to warn, and `shortcuts` proves nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from jax_enzyme.analysis.number_folding import KINDS, is_foldable, made_of, sample
+from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.values import Constant, Value, int_value
+
+_MOST_PARTS = 400
+"""Of how many instructions a question may be made. Whether bits are equal, or what is made of them in a loop, is taken
+to be such a question where there are more; of numbers, those further away are any."""
+_INTEGERS: Mapping[str, type[np.signedinteger[Any]]] = {"double": np.int64, "float": np.int32}
+_NEAR_ZERO = {"double": (3e-308, 1e-250, 2e-154), "float": (2e-38, 1e-30, 2e-19)}
+"""Normal numbers that have no square, or none with all its digits, but for the last."""
+_DIFFERENT = (-3.5, -2.0, -1.0, 1e-30, 0.75, 1.0, 1.0000002, 1.5, 2.0, 1e30)
+_AROUND_ZERO = tuple(sign * size for size in (2e-154, 1e-90, 1e-19, 1e-7, 0.013) for sign in (1, -1))
+_MANY, _OFTEN = np.linspace(-3.1, 3.7, 50), 4
+_WIDTHS = (8, 16, 32, 64)
+_SMALL = 1e-18
+"""Below, numbers of type float have no square."""
+_ANY = (0.7310585786300049, -1.6180339887498949)
+
+Sample = np.ndarray
+
+
+def is_bits(value: Value) -> TypeGuard[I.Cast]:
+    """Whether an integer is the bits of a number."""
+    return isinstance(value, I.Cast) and value.opcode == "bitcast" and str(value.operands[0].type) in KINDS
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What a question is made of: what is computed, the numbers and integers that it is computed of, and constants.
+    `all`: none was left out, and none is made in a loop."""
+
+    computed: list[I.Instruction]
+    given: list[Value]
+    constants: list[Constant]
+    all: bool
+
+    @property
+    def of_bits(self) -> list[Value]:
+        """The numbers of which it looks at bits."""
+        return list(dict.fromkeys(i.operands[0] for i in self.computed if is_bits(i)))
+
+
+def answer_at_equality(question: I.Instruction) -> bool | None:
+    """What a question says where a number is one value, or two numbers are the same, if it says something else on both
+    sides of that; None where it asks something else. Of comparisons of numbers those are meant that are none for
+    equality."""
+    return next((answer for _, answer in _singled_out(question)), None)
+
+
+def numbers_asked(question: I.Instruction) -> Sequence[Value]:
+    """The numbers of which a question about single values asks whether they are these. Others that it is about do not
+    count: `rint(x) == 1` holds for many an x."""
+    return [number for numbers, _ in _singled_out(question) for number in numbers]
+
+
+def _singled_out(question: I.Instruction) -> Iterator[tuple[Sequence[Value], bool]]:
+    """The numbers that a question tells from others, each way that it does, and what it says of them."""
+    if not isinstance(question, I.Compare | I.Call) or question.type != T.I1 or not is_foldable(question):
+        return
+    parts = _parts(question)
+    if not isinstance(question, I.Compare) or question.opcode != "icmp":
+        yield from _among_numbers(question, parts)
+    elif parts.of_bits:
+        answer = _among_bits(question, parts.of_bits, parts)
+        if answer is not None:
+            yield parts.of_bits, answer
+
+
+def _among_bits(question: I.Compare, numbers: Sequence[Value], parts: _Parts) -> bool | None:
+    """The answer for the numbers that bits are of."""
+    if not parts.all:
+        return question.predicate == "eq" if question.predicate in ("eq", "ne") else None
+    if any(part not in numbers for part in parts.given) or len({n.type for n in numbers}) != 1:
+        return None
+    kind = str(numbers[0].type)
+    if len(numbers) == 1:
+        tried = _neighbourhoods(kind, parts.constants)
+        answers = (_told_apart(question, {numbers[0]: near}, count) for near, count in tried)
+        return next((answer for answer in answers if answer is not None), None)
+    if len(numbers) > 2 or any(isinstance(part, I.Call) for part in parts.computed):
+        return None
+    every = np.array(_DIFFERENT, KINDS[kind])
+    x, y = np.meshgrid(every, every)
+    either = [np.append(every, v[x != y]) for v in (x, y)]
+    return _told_apart(question, dict(zip(numbers, either, strict=True)), len(every))
+
+
+def integers_read(question: I.Compare) -> Sequence[I.Load]:
+    """The integers in memory that a question is about, if it is about nothing else."""
+    given = _parts(question).given
+    found = [v for v in given if isinstance(v, I.Load) and isinstance(v.type, T.IntType) and v.type.bits in _WIDTHS]
+    return found if len(found) == len(given) and len({v.type for v in found}) == 1 else []
+
+
+def asks_for_zero(question: I.Compare) -> bool:
+    """Whether a question about such integers, if they are parts of a number, has another answer for 0 than for numbers
+    around it, wherever in the number the first one is. What is made of them in a loop is taken to be one."""
+    parts, read = _parts(question), integers_read(question)
+    if not read or not parts.all:
+        return bool(read) and question.predicate in ("eq", "ne")
+    assert isinstance(read[0].type, T.IntType)
+    near = np.array([0.0, *(sign * size for size in _NEAR_ZERO["double"] for sign in (1, -1)), *_ANY])
+    bits = near.view(f"i{read[0].type.bits // 8}").reshape(len(near), -1).astype(np.int64)
+    places = range(bits.shape[1])
+    around = ({load: bits[:, (first + n) % len(places)] for n, load in enumerate(read)} for first in places)
+    return any(_told_apart(question, given) is not None for given in around)
+
+
+def _among_numbers(question: I.Instruction, parts: _Parts) -> Iterator[tuple[Sequence[Value], bool]]:
+    """The numbers that a question is made of which it singles out, whatever the others are, and its answer for them."""
+    given = [v for v in parts.given if str(v.type) in KINDS]
+    if len(given) < len(parts.given):
+        return
+    for number in (*given, *(i for i in parts.computed if str(i.type) in KINDS)):
+        for value, around in _surroundings(number, parts.constants):
+            if number not in given and not _may_be(number, value, given):
+                continue
+            tried = np.concatenate((np.array([value]), around)).astype(KINDS[str(number.type)])
+            answers = {_told_apart(question, {**_others(given, first, len(tried)), number: tried}) for first in _ANY}
+            answer = answers.pop()
+            if not answers and answer is not None:
+                yield [number], answer
+
+
+def _others(given: Sequence[Value], first: float, count: int) -> dict[Value, Sample]:
+    """Numbers that are any, and no two the same."""
+    return {v: np.full(count, first * (1 + n / 7), KINDS[str(v.type)]) for n, v in enumerate(given)}
+
+
+def _may_be(number: Value, value: float, given: Sequence[Value]) -> bool:
+    """Whether what is computed is seen to be a value for some numbers, or to be less as well as more, and is not that
+    for many: the smaller of a number and 0 is 0 in half of all cases."""
+    tried = np.array([0, *_DIFFERENT, *_MANY])
+    samples = {v: np.roll(tried, n) if n else tried for n, v in enumerate(given)}
+    samples = {v: s.astype(KINDS[str(v.type)]) for v, s in samples.items()}
+    found = _Samples(samples, len(tried)).of(number)
+    if found is None:
+        return False
+    some = np.any(found == value) or (np.any(found < value) and np.any(found > value))
+    return bool(some and np.count_nonzero(found == value) < _OFTEN)
+
+
+class _Samples:
+    """What is made of some numbers, for each sample of them."""
+
+    def __init__(self, given: Mapping[Value, Sample], count: int) -> None:
+        self._known: dict[Value, Sample | None] = dict(given)
+        self._count = count
+
+    def of(self, value: Value) -> Sample | None:
+        pending = [value]
+        while pending:
+            item = pending[-1]
+            if item in self._known:
+                pending.pop()
+                continue
+            if isinstance(item, Constant) or not isinstance(item, I.Instruction):
+                self._known[item] = sample(item, self._count)
+                continue
+            operands = item.arguments if isinstance(item, I.CallBase) else item.operands
+            missing = [v for v in operands if v not in self._known]
+            if missing:
+                pending += missing
+                continue
+            known = [k for v in operands if (k := self._known[v]) is not None]
+            self._known[item] = made_of(item, known) if len(known) == len(operands) and is_foldable(item) else None
+        return self._known[value]
+
+
+def _told_apart(question: I.Instruction, given: Mapping[Any, Sample], count: int = 1) -> bool | None:
+    """What a question says of the first samples, where it says the same of each and something else of all others."""
+    answers = _Samples(given, len(next(iter(given.values())))).of(question)
+    if answers is None or len(set(answers[:count])) > 1 or any(answers[count:] == answers[0]):
+        return None
+    return bool(answers[0])
+
+
+def _parts(question: I.Instruction) -> _Parts:
+    """Of a question about integers, those that bits are of are given."""
+    found = Reached[Value]([question])
+    computed, given, constants = list[I.Instruction](), list[Value](), list[Constant]()
+    looped = False
+    for value in found:
+        if isinstance(value, Constant):
+            constants.append(value)
+        elif is_bits(value) and question.opcode == "icmp":
+            computed.append(value)
+            given += [] if value.operands[0] in given else value.operands
+        elif isinstance(value, I.Phi) and question.opcode == "icmp" and T.is_int(value.type):
+            looped = True
+            found.add(value.operands)
+        elif isinstance(value, I.Instruction) and is_foldable(value) and len(computed) < _MOST_PARTS:
+            computed.append(value)
+            found.add(value.arguments if isinstance(value, I.CallBase) else value.operands)
+        else:
+            given.append(value)
+    return _Parts(computed, given, constants, len(computed) < _MOST_PARTS and not looped)
+
+
+def _surroundings(number: Value, constants: Iterable[Constant]) -> Iterator[tuple[float, Sample]]:
+    """The values that a number may be asked for, and numbers on both sides of each, also those that are small, but not
+    so small that they have no square."""
+    least = 0 if str(number.type) == "double" else _SMALL
+    yield 0.0, np.array([x for x in _AROUND_ZERO if abs(x) > least])
+    digits = np.finfo(KINDS[str(number.type)]).nmant
+    steps = np.exp2(-np.arange(1, digits + 1, 3))
+    known = (float_value(constant) for constant in constants)
+    for value in dict.fromkeys((1.0, *(k for k in known if k is not None))):
+        if least < abs(value) < 1e30:
+            yield value, value * np.concatenate((1 - steps, 1 + steps))
+
+
+def _neighbourhoods(kind: str, constants: Iterable[Constant]) -> Iterator[tuple[Sample, int]]:
+    """Values whose bits a number may be compared with, how many they are, and their neighbours: of 0, of all that is
+    not normal, and of what the constants are that the question is made of, also as `total_cmp` has them. Whether a
+    number is 0 or subnormal is asked by functions that scale it then, which is no comparison."""
+    float_kind, int_kind = KINDS[kind], _INTEGERS[kind]
+    near = np.array([sign * small for small in _NEAR_ZERO[kind] for sign in (1, -1)], float_kind)
+    least = np.finfo(float_kind).smallest_subnormal * np.array([1, -1, 64, -64], float_kind)
+    for zero in (0.0, -0.0):
+        value = np.array([zero], float_kind)
+        yield np.concatenate((value, least, near)), 1
+        others = np.append(least, np.array([np.inf, np.nan], float_kind))
+        yield np.concatenate((value, others, near)), 1 + len(others)
+    limits = np.iinfo(int_kind)
+    widths = (c for c in constants if isinstance(c.type, T.IntType) and c.type.bits == limits.bits)
+    for constant in dict.fromkeys(map(int_value, widths)):
+        for bits in () if constant is None else (constant, constant ^ int(limits.max)):
+            value = np.array([bits], int_kind).view(float_kind)
+            if near[0] < abs(value[0]) < 1e30:
+                steps = np.exp2(-np.arange(1, np.finfo(float_kind).nmant + 1, 3)).astype(float_kind)
+                yield np.concatenate((value, *(value * (1 - step) for step in (steps, -steps)))), 1
