@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, get_args
 
-Lever = Literal["recomputing", "counting", "reloading", "later_writes", "late_sums", "packing", "rows", "lockstep"]
+Lever = Literal[
+    "recomputing", "counting", "reloading", "later_writes", "late_sums", "packing", "arms", "rows", "lockstep"
+]
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,9 @@ class Options:
     others, instead of taping it; `"counting"`: preferring that for what follows from iteration numbers, however cheap
     the tape is; `"reloading"`: loading again from memory that nothing overwrites; `"later_writes"`: doing so where
     something is written later, but elsewhere, as the iterations show; `"late_sums"`: adding adjoints to memory behind
-    their loops; `"packing"`: tapes without gaps of loops whose length differs. And, of values as well, `"rows"`:
-    adding up all sums of a row at once; `"lockstep"`: running eight iterations of a loop with loops inside at once."""
+    their loops; `"packing"`: tapes without gaps of loops whose length differs; `"arms"`: one place on the
+    tape for what the arms of a branch keep. And, of values as well, `"rows"`: adding up all sums of a row at once;
+    `"lockstep"`: running eight iterations of a loop with loops inside at once."""
 
     fast_math: bool = False
     vector_math: bool = True

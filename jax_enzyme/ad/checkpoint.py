@@ -154,7 +154,7 @@ def _outlined(base: ArrayFunction, headers: tuple[int, ...]) -> tuple[ArrayFunct
 def taped_bytes(tape: Tape, loop: Loop) -> int:
     """What one iteration of a loop puts on the tape, with guesses where loops have no bound."""
     total = 0
-    for slot in tape.slots.values():
+    for slot in dict.fromkeys(tape.slots.values()):
         around = _loops_of(tape, slot)
         if loop in around:
             count = slot.step

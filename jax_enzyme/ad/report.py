@@ -185,6 +185,7 @@ def _object_name(item: MemoryObject) -> str:
 
 def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
     plan = routine.plan
+    counted = set[Slot]()
     for key, slot in plan.tape.slots.items():
         counts = tuple(count for _, count in slot.loops)
         per_iteration = slot.frame.loop is not None or not plan.recipes.is_root
@@ -192,9 +193,12 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
             why = "reverse reads it again, and the stack or heap would be gone"
             yield Kept(places.of(key.site), f"the memory of {key}", "bytes", counts, slot.size, per_iteration, why)
         elif isinstance(key, Value):
-            size = slot.size
+            size, why = slot.size, _why_taped(plan, key)
+            if slot in counted:
+                size, why = 0, f"{why}; at the place of another one, of which no iteration has both"
+            counted.add(slot)
             place = places.of_value(key, plan.recipes)
-            yield Kept(place, _spelled(key), str(slot.type), counts, size, per_iteration, _why_taped(plan, key))
+            yield Kept(place, _spelled(key), str(slot.type), counts, size, per_iteration, why)
         else:
             yield _chain(plan.tape, key, slot, places)
 

@@ -23,11 +23,12 @@ from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.facts.room import measured_memory
+from jax_enzyme.ad.plan.arms import Arms
 from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.outline import Outlined
 from jax_enzyme.ad.plan.recipes import Program, Recipes
 from jax_enzyme.ad.plan.state import State, StateFinder
-from jax_enzyme.ad.plan.tape import Tape
+from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import Plan, make_plan
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.ad.plan.writers import written_objects
@@ -272,7 +273,8 @@ def _routine(
     asked = _record(recipes, words, work, sites, loops)
     threads, node_threads, packs = facts.execution.threads, facts.execution.node_threads, recipes.choices.packing
     shared = (recipes.recurrences, recipes.layout, words.may_be_bits, threads, node_threads)
-    tape = Tape(recipes.code, *shared, recipes.is_root, packs, recipes.is_shared)
+    arms = Arms[Slot](recipes.code.cfg) if recipes.choices.arms and threads is None and node_threads is None else None
+    tape = Tape(recipes.code, *shared, recipes.is_root, packs, arms, recipes.is_shared)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, asked.required, asked.pointers, resident)
     arguments = () if recipes.is_root else recipes.code.function.arguments

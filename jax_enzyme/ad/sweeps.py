@@ -240,7 +240,7 @@ class Sweeps:
         target.blocks = [prologue.block, *sweep.blocks]
         primal = frozenset(arguments.values())
         self._reverse_of[routine] = Reverse(
-            target, tape, sweep.positions, sources.reloads, primal, adjoints.late_sums.buffers
+            target, tape, sweep.positions, sources.reloads, sources.kept, primal, adjoints.late_sums.buffers
         )
         return sources.used_arguments
 

@@ -8,6 +8,7 @@ import pytest
 
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.check.shadows import check_shadows
+from jax_enzyme.ad.plan.arms import Arms
 from jax_enzyme.ad.plan.tape import Slot
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
@@ -52,6 +53,17 @@ double f(int n, const double *x, double *y) {
         struct node *k = head->next;
         free(head);
         head = k;
+    }
+    return s;
+}
+"""
+ARMS = """
+#include <math.h>
+double f(int n, const double *x, double *y) {
+    double s = 0.5;
+    for (int i = 0; i < n; i++) {
+        if (x[i] > 0.7) s = sin(s * x[i]) * exp(-s);
+        else s = log(1.5 + s * x[i]) / (1.1 + s) + y[i];
     }
     return s;
 }
@@ -153,7 +165,7 @@ def remove(block: BasicBlock, instruction: I.Instruction) -> None:
     block.instructions.remove(instruction)
 
 
-@pytest.mark.parametrize("source", [STATE, LIST, RELOAD, REPEATED])
+@pytest.mark.parametrize("source", [STATE, LIST, ARMS, RELOAD, REPEATED])
 def test_sound(source: str) -> None:
     Emitted(source).check()
 
@@ -225,6 +237,22 @@ def test_overlapping_slots(state: Emitted) -> None:
     state.tape.slots["second"] = Slot(slot.frame, slot.offset + 8, slot.loops, slot.step, slot.type)
     assert key != "second"
     state.fails("overlaps")
+
+
+def test_values_of_one_iteration_in_one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Arms, "_met", lambda arms, loop: {b: 1 << arms._cfg.index[b] for b in loop.blocks})
+    Emitted(ARMS).fails("two values of one iteration")
+
+
+def test_another_value_is_read() -> None:
+    arms = Emitted(ARMS)
+    (reverse,) = arms.sweeps._reverse_of.values()
+    slots = {load: arms.tape.slots[value] for load, value in reverse.kept.items()}
+    pairs = ((a, b) for a in slots for b in slots if a.type == b.type and slots[a] is not slots[b])
+    one, other = next(pairs)
+    assert isinstance(one, I.Load) and isinstance(other, I.Load)
+    one.operands[0] = other.operands[0]
+    arms.fails("at the place of another value")
 
 
 def test_slot_outside(state: Emitted) -> None:

@@ -19,11 +19,15 @@ from jax_enzyme.ir.values import Value, int_value
 
 @dataclass(frozen=True)
 class Place:
-    """A decoded address: a frame (None: the root's), a slot, and what it is indexed by."""
+    """A decoded address: a slot, whose it is, and what it is indexed by. Values of several blocks may share a slot."""
 
     slot: Slot
-    key: object
+    keys: tuple[object, ...]
     index: Value | None
+
+    @property
+    def key(self) -> object:
+        return self.keys[0]
 
 
 class _Slots:
@@ -31,21 +35,27 @@ class _Slots:
 
     def __init__(self, tape: Tape, function: Function) -> None:
         self._function = function
-        self._by_frame: dict[Frame, list[tuple[int, int, object, Slot]]] = {}
+        self._by_frame: dict[Frame, list[tuple[int, int, tuple[object, ...], Slot]]] = {}
+        keys: dict[Slot, list[object]] = {}
         for key, slot in tape.slots.items():
-            self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + slot.size, key, slot))
+            keys.setdefault(slot, []).append(key)
+        for slot, own in keys.items():
+            place = (slot.offset, slot.offset + slot.size, tuple(own), slot)
+            self._by_frame.setdefault(slot.frame, []).append(place)
         for frame, slots in self._by_frame.items():
             slots.sort(key=lambda s: s[:2])
             self._check(frame, slots, tape.node_threads is None)
 
-    def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]], linked: bool) -> None:
+    def _check(self, frame: Frame, slots: list[tuple[int, int, tuple[object, ...], Slot]], linked: bool) -> None:
         end = 8 if linked and frame.loop is not None and frame.length is None else 0
-        for first, after, key, _ in slots:
+        for first, after, keys, _ in slots:
             if first < end or after > frame.size:
-                raise EmissionError(self._function, f"the slot of {name_of(key)} overlaps another or leaves its frame")
+                raise EmissionError(
+                    self._function, f"the slot of {name_of(keys[0])} overlaps another or leaves its frame"
+                )
             end = max(end, after)
 
-    def find(self, frame: Frame, offset: int) -> tuple[object, Slot] | None:
+    def find(self, frame: Frame, offset: int) -> tuple[tuple[object, ...], Slot] | None:
         """The slot at an offset; slots are in order and do not overlap, and only empty ones share their start."""
         slots = self._by_frame.get(frame, [])
         index = bisect_left(slots, offset, key=lambda s: max(s[1] - 1, s[0]))
@@ -100,7 +110,8 @@ class Sweep:
         found = self.slots.find(frame, offset)
         if found is None:
             raise self.fail(f"an address at {offset} of the tape belongs to no slot")
-        key, slot = found
+        keys, slot = found
+        key = keys[0]
         if isinstance(key, MemoryObject):
             return self._object(slot, key, steps if offset == slot.offset else [])
         indexed = [s for s in steps if s.source_type == T.ArrayType(slot.step, T.I8) and len(s.operands) == 2]
@@ -112,15 +123,15 @@ class Sweep:
                 index = threads.item(index)
             except ValueError:
                 raise self.fail(f"an address in the slot of {name_of(key)} is not this thread's") from None
-        return Place(slot, key, index)
+        return Place(slot, keys, index)
 
     def _object(self, slot: Slot, key: MemoryObject, steps: list[I.GetElementPtr]) -> Place:
         """An address in an object: in that of some iterations, if each has its own."""
         if not slot.loops:
-            return Place(slot, key, None)
+            return Place(slot, (key,), None)
         if not steps or steps[0].source_type != T.ArrayType(slot.step, T.I8):
             raise self.fail(f"an address in the slot of {key} is not that of an item")
-        return Place(slot, key, steps[0].operands[1])
+        return Place(slot, (key,), steps[0].operands[1])
 
     def _frame(self, pointer: Value) -> Frame | None:
         if pointer is self.root:

@@ -4,22 +4,21 @@ It runs on every derivative, on the emitted functions, and finds addresses, loop
 them by itself; of the plan it knows the layout of the tape (which slot belongs to which value). Invariants:
 
 tape        slots of a frame do not overlap and stay inside it
-write       a slot is written once, in the block that defines its value, at the index that consists of the counters of
+write       a slot is written once for each value that it belongs to, of which no iteration of the innermost loop
+            around them has two; in the block that defines the value, at the index that consists of the counters of
             exactly the loops around that block (inside the slot's frame), a counter being a phi that starts at 0 and
             grows by 1, but those in whose iterations the value is the same (`check.reloads`)
             (where the slot is packed: the tables' entries of one iteration)
-read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's
-loops,
-            each of which has one variable; where the value's definition does not dominate the place that is being
-            reversed, the value ends in a `select` before anything depends on it
+read        reverse reads a value from its slot, with its type, at the index that consists of the iteration variables of
+            the slot's loops, each of which has one variable; where the value's definition does not dominate the place
+            that is being reversed, the value ends in a `select` before anything depends on it
 variables   facts are sets of stack variables of the reverse function; meet is intersection; a store adds its variable;
             the edge on which an iteration number is 0 takes the variable away, since reverse leaves the loop there.
             Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint
             that is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
 control     every edge of reverse leads to a predecessor, or to a dominator, of the block that is being reversed
 reload      memory of the primal that reverse loads from cannot be written after the load that it repeats, by an
-argument
-            that looks for stores that control can come to, and tells memory apart by where pointers come from
+            argument that looks for stores that control can come to, and tells memory apart by where pointers come from
 shadows     memory for shadows that a derivative makes is zero before it is used (`check.shadows`)
 late sums   local arrays of adjoints are full when they are read (`check.late_sums`)
 aliasing    where pointers come back from the tape, parameters are not `noalias`
@@ -30,6 +29,7 @@ An error here is a defect of the engine: it is raised before a wrong derivative 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from jax_enzyme.ad.check.errors import EmissionError
@@ -37,7 +37,7 @@ from jax_enzyme.ad.check.tape_addresses import Place, Sweep, name_of
 from jax_enzyme.ad.emit.emission import Forward, Reverse
 from jax_enzyme.ad.emit.nodes import TAKE
 from jax_enzyme.ad.emit.runtime import ARENA
-from jax_enzyme.ad.plan.tape import Tape
+from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import Problem, solve
@@ -47,7 +47,7 @@ from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Uses, callee_name, uses
-from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 
@@ -104,11 +104,32 @@ class _ForwardCheck(Sweep):
             if isinstance(place.key, MemoryObject):
                 self._check_item(store, place)
                 continue
+            place = self._own(place, self.block_of[store])
             if place.key in written and not isinstance(place.key, tuple):
                 raise self.fail(f"the slot of {name_of(place.key)} is written twice")
             written.add(place.key)
             self._write(store, place)
+        self._check_turns()
         return written
+
+    def _own(self, place: Place, block: BasicBlock) -> Place:
+        """Of values that share a slot, the one that a block defines."""
+        own = [key for key in place.keys if isinstance(key, I.Instruction) and self.twin_of.get(key) is block]
+        return replace(place, keys=tuple(own[:1])) if own else place
+
+    def _check_turns(self) -> None:
+        """Where values share a slot, no iteration of the innermost loop around goes through two of their blocks."""
+        blocks: dict[Slot, list[BasicBlock]] = {}
+        for key, slot in self.tape.slots.items():
+            if isinstance(key, I.Instruction) and key in self.twin_of:
+                blocks.setdefault(slot, []).append(self.twin_of[key])
+        for slot, own in blocks.items():
+            loop = self.loops.loop_of[own[0]] if len(own) > 1 else None
+            for block in own if len(own) > 1 else ():
+                if loop is None or self.loops.loop_of[block] is not loop or slot.repeated:
+                    raise self.fail("values of several loops are kept at one place")
+                if not _after(block, loop).isdisjoint(own):
+                    raise self.fail("two values of one iteration are kept at one place")
 
     def _check_item(self, store: I.Store, place: Place) -> None:
         """An object that is there in each iteration of some loops is that of the current ones."""
@@ -202,6 +223,7 @@ class _ReverseCheck(Sweep):
                     self._check_iterations(load, place)
                 continue
             pointers |= T.is_pointer(load.type) and not isinstance(place.key, tuple)
+            place = self._own(load, place)
             read.add(place.key)
             self._read(load, place)
         if pointers and any("noalias" in a.attributes for a in self.function.arguments):
@@ -351,6 +373,13 @@ class _ReverseCheck(Sweep):
 
     # -- reads
 
+    def _own(self, load: I.Load, place: Place) -> Place:
+        """Of values that share a slot, the one that a load is."""
+        own = self.reverse.kept.get(load, place.key)
+        if own not in place.keys:
+            raise self.fail(f"{name_of(own)} is read at the place of another value")
+        return replace(place, keys=(own,))
+
     def _read(self, load: I.Load, place: Place) -> None:
         if load.type != place.slot.type:
             raise self.fail(f"{name_of(place.key)} is read with another type than its slot's")
@@ -432,6 +461,16 @@ def _counts(phi: Value, loop: Loop) -> bool:
         elif int_value(value) != 0:
             return False
     return True
+
+
+def _after(block: BasicBlock, loop: Loop) -> frozenset[BasicBlock]:
+    """The blocks that the same iteration of a loop may go through after one."""
+    return frozenset(
+        reached(
+            [t for t in block.successors if t in loop.blocks and t is not loop.header],
+            lambda here: [t for t in here.successors if t in loop.blocks and t is not loop.header],
+        )
+    )
 
 
 def _steps_of(value: Value) -> Iterator[I.BinaryOp]:

@@ -23,12 +23,14 @@ class Forward:
 @dataclass(frozen=True, eq=False)
 class Reverse:
     """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
-    the code a load from the primal's memory repeats, `primal` which parameters are the primal's. `late_sums` are the
+    the code a load from the primal's memory repeats, `kept` which value each load from the tape is, `primal` which
+    parameters are the primal's. `late_sums` are the
     local arrays of adjoints that are added to memory behind a loop."""
 
     function: Function
     tape: Value
     positions: dict[BasicBlock, BasicBlock]
     reloads: dict[Value, I.Load]
+    kept: dict[Value, Value]
     primal: frozenset[Value]
     late_sums: Mapping[Value, Gather]

@@ -193,7 +193,8 @@ class Lookup(Sources):
     """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
     `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
     (None for the root) to the variable that holds its node or row, or for the root the value that points to it.
-    `reloads` notes which load of the primal each load from its memory repeats."""
+    `reloads` notes which load of the primal each load from its memory repeats, `kept` which value each load from the
+    tape is."""
 
     def __init__(
         self,
@@ -210,6 +211,7 @@ class Lookup(Sources):
         self.arguments = arguments
         self.used_arguments: set[Value] = set()
         self.reloads: dict[Value, I.Load] = {}
+        self.kept: dict[Value, Value] = {}
         self._iterations = iterations
         self._frames = frames
         self._nodes = nodes
@@ -275,6 +277,7 @@ class Lookup(Sources):
         slot = self.plan.tape.slots[value]
         pointer = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
         loaded = marked(slot, self.builder.load(slot.type, pointer, element_alignment(slot.type, None)))
+        self.kept[loaded] = value
         return self.builder.cast("trunc", loaded, T.I1) if value.type == T.I1 else loaded
 
     def _computed(self, value: Value) -> Steps:

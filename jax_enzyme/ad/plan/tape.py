@@ -6,7 +6,8 @@ array in the frame around it, indexed by iteration numbers (one array per value:
 that vector loads are possible; `ad.plan.packing` where inner loops differ in length). A loop without a bound gets a
 frame per iteration, from an arena, as the forward sweep goes. If it is known how long a loop is when control comes to
 it, its frames are a *row*, allocated there. Else each is a *node*, allocated in its iteration; nodes are chained
-backwards. The frame around the loop keeps the row, or the last node.
+backwards. The frame around the loop keeps the row, or the last node. Numbers of which no iteration has two share a slot
+(`ad.plan.arms`).
 
     root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ][ row of M: 8 bytes ]
     node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...
@@ -26,6 +27,7 @@ from math import prod
 from jax_enzyme.ad.facts.copying import ALIGNMENT, whole
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.threads import Threads
+from jax_enzyme.ad.plan.arms import Arms
 from jax_enzyme.ad.plan.packing import Packing, flat, packing
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -65,7 +67,8 @@ class Slot:
     """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
     `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread. `may_be_bits`
     says of an integer that it may be the bits of a number, or an address; `is_lasting`, that the slot's memory holds
-    nothing else while the function runs. `repeated` are loops around the value in whose iterations it is the same."""
+    nothing but its values while the function runs. `repeated` are loops around the value in whose iterations it is the
+    same."""
 
     frame: Frame
     offset: int
@@ -95,7 +98,8 @@ class Tape:
     last node of a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer
     whether it may be the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes.
     `is_entered_once` says that no call of the function begins before another one ended, in memory that the first one
-    used; `packs`, that nests may be packed; `is_shared`, of a loop that it is marked."""
+    used; `packs`, that nests may be packed; `arms` are the slots that values of several blocks may share; `is_shared`
+    says of a loop that it is marked."""
 
     code: Instrumented
     recurrences: Recurrences
@@ -105,6 +109,7 @@ class Tape:
     node_threads: Threads | None = None
     is_entered_once: bool = False
     packs: bool = True
+    arms: Arms[Slot] | None = None
     is_shared: Callable[[Loop], bool] = lambda loop: False
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
@@ -153,8 +158,17 @@ class Tape:
         frame, loops = self._place(block)
         may_be_bits = T.is_int(stored) and self.may_be_bits(value)
         own = tuple((loop, bound) for loop, bound in loops if loop not in repeated)
-        slot = self._slot(frame, own, size, stored, may_be_bits)
-        self.slots[value] = replace(slot, repeated=frozenset(loop for loop, _ in loops).intersection(repeated))
+
+        def made() -> Slot:
+            return self._slot(frame, own, size, stored, may_be_bits)
+
+        inner, is_number = self.code.loop_of(block), T.is_float(stored) or (T.is_int(stored) and not may_be_bits)
+        if own != loops:
+            self.slots[value] = replace(made(), repeated=frozenset(loop for loop, _ in loops).intersection(repeated))
+        elif self.arms is not None and inner is not None and is_number:
+            self.slots[value] = self.arms.slot(inner, block, stored, made)
+        else:
+            self.slots[value] = made()
         return self.slots[value]
 
     def add_bytes(self, key: Hashable, size: int, block: BasicBlock | None = None) -> Slot:
