@@ -182,7 +182,7 @@ class SourceSet:
         """What defines the function, and its symbol."""
         if symbol is None:
             external = [name for one in self._compiled() for name in one.external]
-            root = symbols.only(external, self.place)
+            root = symbols.only(external, self._where())
             return next(one for one in self._compiled() if root in one.external), root
         found = self._find_or_compile(symbol)
         if found is not None:
@@ -200,7 +200,16 @@ class SourceSet:
         external = [name for one in self._compiled() for name in one.external]
         if procedures := [p for unit in self.units for p in generic(unit.source, symbol.rpartition("::")[2])]:
             raise symbols.generic_name(symbol, procedures, external, self.place)
-        raise symbols.not_found(symbol, external, meant, self.place, self._language)
+        raise symbols.not_found(symbol, external, meant, self._where(), self._language)
+
+    def _where(self) -> str:
+        """The place of the sources, with how many of them are not known for what they define."""
+        failures = [(unit, self._done.get(unit)) for unit in self.units]
+        failed = [one for unit, one in failures if isinstance(one, CompileError) and not self._is_part(unit)]
+        if not failed:
+            return self.place
+        do = "does" if len(failed) == 1 else "do"
+        return f"{self.place}, of which {len(failed)} {do} not compile, the first at {failed[0].place}"
 
     def _described(self, one: Compiled, wanted: Collection[str]) -> Compiled:
         """The module of a unit with all classes that the types of functions lead to."""

@@ -518,6 +518,16 @@ def test_bad_sets(write: Write, files: dict[str, str], symbol: str, message: str
         load([path for path in paths if not path.endswith(".h")], symbol)
 
 
+@pytest.mark.parametrize("symbol", ["other", None])
+def test_sources_that_do_not_compile_are_not_said_to_define_nothing(
+    write: Write, tmp_path: Path, symbol: str | None
+) -> None:
+    write(step__c="#error not here\n" + STEP, half__c="#error nor here\n" + HALF)
+    with pytest.raises(CompileError, match=r", of which 2 do not compile, the first at \S*half\.c:1:2") as caught:
+        load(str(tmp_path), symbol)
+    assert "step.c" in str(caught.value)
+
+
 def test_another_language_than_lang_says(write: Write) -> None:
     paths = write(step__c=STEP, half__f90="end\n")
     with pytest.raises(CompileError, match=r'lang="c", and by its name this source is fortran') as caught:
