@@ -32,6 +32,10 @@ namespace {
 
 // As a float it is a signalling NaN, which no arithmetic makes; twice, as a double, it is a number like any other.
 constexpr uint32_t kUnwritten = 0xffb5a5a5u;
+// What takes its place in a run that shows whether numbers of 8 and 16 bits depend on it. All that hold a part of the
+// pattern are at least 0xa5 and 0xa5a5 (transform/sanitize/scalars.py), and none that holds a part of this is.
+constexpr uint32_t kOther = 0x1e1e1e1eu;
+constexpr size_t kRemembered = size_t{1} << 22;  // of reads
 constexpr size_t kReports = 1024;
 constexpr size_t kPadding = 32;                   // behind what is allocated: so far nothing else begins
 constexpr size_t kKeptBytes = size_t{256} << 20;  // of freed memory
@@ -64,9 +68,20 @@ struct Leaf {
   bool shared;  // by the pages of one object
 };
 
+// The runs of a kernel in one call.
+enum Pass : int32_t {
+  kFirst = 0,
+  kTells = 1,      // where the first has failed: at which access
+  kCounts = 2,     // with the other pattern: how many reads find a number that may be the pattern
+  kRemembers = 3,  // where that is not the count of the first: which these are
+  kCompares = 5,   // with the pattern, the first that the one before did not have
+};
+// Odd ones have a check at each access (transform/sanitize/hoisting.py).
+constexpr int32_t kWithOther = 2;  // transform/sanitize/narrow.py: with the other pattern
+
 struct Tables {
   std::atomic<int32_t> stop{0};
-  int32_t again = 0;  // whether the kernel runs a second time
+  int32_t again = 0;  // a `Pass`
   uint64_t low = 0;   // the lowest address that the thread's stack may come to
   Object unknown{0, kEverything, "memory", 0, false, false};
   Leaf none_leaf;
@@ -87,6 +102,10 @@ struct Call {
   std::deque<Object*> freed;
   size_t freed_bytes = 0;
   Object nothing{0, 0, "null", 0, false, false};
+  uint64_t narrow = 0;  // how often this run has read a number of 8 or 16 bits that may be the pattern
+  uint64_t narrow_of_first = 0;
+  std::vector<uint64_t> remembered;  // where, with the other pattern
+  size_t next = 0;                   // of `remembered`
   RunningCall running;
   int depth = 0;
 
@@ -145,7 +164,8 @@ Call& Current() {
 
 void Fill(void* memory, uint64_t bytes) {
   auto* at = static_cast<char*>(memory);
-  const uint32_t pattern[2] = {kUnwritten, kUnwritten};
+  const uint32_t word = (Current().tables->again & kWithOther) != 0 ? kOther : kUnwritten;
+  const uint32_t pattern[2] = {word, word};
   for (; bytes >= sizeof(pattern); bytes -= sizeof(pattern), at += sizeof(pattern)) {
     std::memcpy(at, pattern, sizeof(pattern));
   }
@@ -267,6 +287,16 @@ void Reset(Call& call) {
   Map(call, 0, kPage, &call.nothing);
 }
 
+// The next of the runs that tell of numbers of 8 and 16 bits that nothing wrote.
+bool Next(Call& call) {
+  Reset(call);
+  const int32_t pass = call.tables->again;
+  call.tables->again = pass == kFirst ? kCounts : pass == kCounts ? kRemembers : kCompares;
+  if (pass != kRemembers) call.remembered.clear();
+  call.narrow = call.next = 0;
+  return true;
+}
+
 // The lowest address that this thread's stack may come to, some kept back for what a function calls.
 uint64_t StackEnd() {
 #if defined(__linux__)
@@ -321,7 +351,8 @@ JE_EXPORT void je_checked_begin(int64_t milliseconds) {
   if (call.depth++ > 0) return;
   jax_enzyme::Reset(call);
   call.tables->stop.store(0);
-  call.tables->again = 0;
+  call.tables->again = jax_enzyme::kFirst;
+  call.narrow = 0;
   if (call.tables->low == 0) call.tables->low = jax_enzyme::StackEnd();
   jax_enzyme::Enter(&call.running, milliseconds);
 }
@@ -478,14 +509,59 @@ JE_EXPORT int64_t je_checked_noted(const char* place) {
 }
 
 // Whether a call that has failed is to run again, from its start, to tell of the first access that was wrong: what is
-// noted in loops is told behind them. The time limit stays.
+// noted in loops is told behind them, and what fails with the other pattern alone has read it. The time limit stays.
 JE_EXPORT bool je_checked_again(int64_t status) {
   Call& call = Current();
+  const int32_t pass = call.tables->again;
+  if (call.depth > 1 || call.tables->stop.load() != 0) return false;
+  if (pass == jax_enzyme::kCounts || pass == jax_enzyme::kRemembers) return jax_enzyme::Next(call);
   const bool checked = status >> 32 == static_cast<int64_t>(jax_enzyme::Failure::kChecked);
-  if (!checked || call.depth > 1 || call.tables->again != 0 || call.tables->stop.load() != 0) return false;
+  if (!checked || pass != jax_enzyme::kFirst) return false;
   jax_enzyme::Reset(call);
-  call.tables->again = 1;
+  call.tables->again = jax_enzyme::kTells;
   return true;
+}
+
+// What a read of a number of 8 or 16 bits calls that may be the pattern: 0, or that nothing wrote it.
+JE_EXPORT int64_t je_checked_narrow(const Object* object, uint64_t address, uint64_t base, uint64_t unit,
+                                    const char* text, const char* place) {
+  Call& call = Current();
+  if (object == &call.tables->unknown) return 0;
+  ++call.narrow;
+  const int32_t pass = call.tables->again;
+  if (pass != jax_enzyme::kRemembers && pass != jax_enzyme::kCompares) return 0;
+  const uint64_t offset = address - (object != nullptr ? object->base : base);
+  const uint64_t where = (reinterpret_cast<uint64_t>(place) << 20 ^ reinterpret_cast<uint64_t>(text)) * 31 + offset;
+  if (pass == jax_enzyme::kRemembers) {
+    if (call.remembered.size() < jax_enzyme::kRemembered) call.remembered.push_back(where);
+    return 0;
+  }
+  if (call.next < call.remembered.size() && call.remembered[call.next] == where) {
+    ++call.next;
+    return 0;
+  }
+  if (call.next == jax_enzyme::kRemembered) return je_checked_noted(nullptr);  // there may have been more
+  return je_checked_unwritten(object, address, base, unit, text, place);
+}
+
+// So many of these reads in a loop.
+JE_EXPORT void je_checked_narrow_many(uint32_t count) { Current().narrow += count; }
+
+// Whether a call that has failed at nothing is to run again, as it may have read such a number that nothing wrote.
+JE_EXPORT bool je_checked_compares() {
+  Call& call = Current();
+  if (call.depth > 1 || call.tables->stop.load() != 0) return false;
+  switch (call.tables->again) {
+    case jax_enzyme::kFirst:
+      call.narrow_of_first = call.narrow;
+      return call.narrow != 0 && jax_enzyme::Next(call);
+    case jax_enzyme::kCounts:
+      return call.narrow != call.narrow_of_first && jax_enzyme::Next(call);
+    case jax_enzyme::kRemembers:
+      return jax_enzyme::Next(call);
+    default:
+      return false;
+  }
 }
 
 // Whether accesses of `bytes`, from `low` to `high` behind each of the pointers that lie every `step` bytes from an

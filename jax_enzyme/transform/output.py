@@ -21,7 +21,7 @@ from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantString, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
-from jax_enzyme.rules.files import OPENS, printer
+from jax_enzyme.rules.files import OPENS, printer, reads
 from jax_enzyme.rules.streams import puts_out
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.rewriting import Change, rewrite
@@ -53,6 +53,24 @@ def drop_output(module: Module) -> Module:
     if not files.are_read:
         _keep_files(copy)
     return copy
+
+
+def is_repeatable(module: Module) -> bool:
+    """Whether functions do the same each time, and nothing that is seen outside: they print nothing, use no files, draw
+    no random numbers and read no clock."""
+    instructions = (i for f in module.functions.values() for i in f.instructions())
+    return not asks_files(module) and not any(map(_is_seen, instructions))
+
+
+def _is_seen(instruction: I.Instruction) -> bool:
+    name = declared_name(instruction)
+    if not name or not isinstance(instruction, I.CallBase):
+        return False
+    if (kind := statement(instruction)) is not None:
+        return kind is not Statement.OTHER
+    if effect(name) in (Effect.OUTPUT, Effect.READ_CLOCK) or reads(name) or "random" in name.lower():
+        return True
+    return puts_out(name) and _is_global_stream(instruction.operands[0])
 
 
 def _returned(at: Builder, call: I.Instruction, declarations: Declarations) -> Value:

@@ -15,6 +15,7 @@ versions     nests of counting loops have a version without checks, which are ma
 hoisting     what these checks are, in terms of `affine`, addresses that are linear in what a loop counts
 tables       the least and the greatest number in a table
 deferred     reads of what nothing wrote in such a version, told behind it
+narrow       the same of numbers of 8 and 16 bits, told by comparing runs
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
 library      what functions of the C library do to memory that they are handed
 copies       memory that is copied onto itself

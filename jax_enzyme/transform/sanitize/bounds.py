@@ -28,9 +28,10 @@ from jax_enzyme.transform.sanitize.copies import copy_checks
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.library import library_checks
+from jax_enzyme.transform.sanitize.narrow import narrow_check
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, may_be_found, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import MOVES, holds_pattern, is_computed_with, pattern_of
+from jax_enzyme.transform.sanitize.scalars import MOVES, holds_pattern, is_computed_with, least_of_narrow, pattern_of
 
 Checks = dict[I.Instruction, list[Check]]
 _FREES = ("je_checked_free", "je_checked_realloc")
@@ -92,7 +93,8 @@ class BoundsOfFunction:
             self.before.setdefault(load, []).append(self._bounds(access, place))
         if not isinstance(load, I.Load) or (isinstance(place, Known) and not place.fresh) or load in self._written:
             return
-        if pattern_of(load.type) is None or not is_computed_with(load, users):
+        narrow = least_of_narrow(load.type) is not None
+        if (pattern_of(load.type) is None and not narrow) or not is_computed_with(load, users):
             return
         if hoisted is not None:
             self._deferred.note(load)
@@ -158,12 +160,17 @@ class BoundsOfFunction:
     def _unwritten(self, load: I.Load, place: Place, size: int) -> None:
         unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
-        def status(at: Builder) -> Value:
+        def told(at: Builder) -> list[Value]:
             address, base, _ = reported(at, load.operands[0], place, self._layout, self._records)
-            text, source = self._text(place), self._runtime.place(load)
-            return self._runtime.call(at, "unwritten", _record(place), address, base, unit, text, source)
+            return [_record(place), address, base, unit, self._text(place), self._runtime.place(load)]
 
-        check = Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
+        def status(at: Builder) -> Value:
+            return self._runtime.call(at, "unwritten", *told(at))
+
+        if least_of_narrow(load.type) is not None:
+            check = narrow_check(load, self._runtime, told)
+        else:
+            check = Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
         self.behind.setdefault(load, []).append(check)
 
     def _text(self, place: Place) -> Value:

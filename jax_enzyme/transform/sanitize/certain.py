@@ -14,6 +14,7 @@ from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
 from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
+from jax_enzyme.transform.sanitize.narrow import narrowly_checked
 from jax_enzyme.transform.sanitize.registers import is_written
 from jax_enzyme.transform.sanitize.scalars import compared_with_pattern, is_computed_with, pattern_of
 
@@ -25,9 +26,11 @@ def drop_certain_checks(function: Function) -> None:
         last = block.terminator
         if not isinstance(last, I.CondBranch) or last.targets[0] is last.targets[1]:
             continue
-        if not isinstance(last.targets[0].terminator, I.Unreachable):
-            continue
-        checked = compared_with_pattern(last.operands[0])
+        checked = narrowly_checked(last)
+        if checked is None:
+            if not isinstance(last.targets[0].terminator, I.Unreachable):
+                continue
+            checked = compared_with_pattern(last.operands[0])
         if is_written(last.operands[0]) or (checked is not None and _is_certain(checked, users)):
             drop_edge(last.targets[0], block)
             position = last.metadata

@@ -13,7 +13,8 @@ LLVM from vectorising it. Which read it was is found by a second run of the kern
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -21,8 +22,9 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.rewriting import locate, phis
+from jax_enzyme.transform.sanitize.narrow import may_be_pattern
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
+from jax_enzyme.transform.sanitize.scalars import holds_pattern, least_of_narrow, pattern_of
 from jax_enzyme.transform.sanitize.versions import Version
 
 
@@ -45,12 +47,29 @@ class Deferred:
         only where `is_quick` is true."""
         found: list[tuple[I.Instruction, Check]] = []
         for version, loads in self._noted.items():
-            slots, place = self._count(version, loads), self._runtime.place(loads[0])
             version.demand(is_quick)
-            for exit_ in version.exits:
-                check = Check(lambda at, s=slots: _some(at, s), lambda at, p=place: self._runtime.call(at, "noted", p))
-                found.append((exit_.instructions[len(phis(exit_))], check))
+            narrow = [load for load in loads if least_of_narrow(load.type) is not None]
+            others = [load for load in loads if least_of_narrow(load.type) is None]
+            checks: list[Check] = []
+            if others:
+                slots, tell = self._count(version, others), self._tell(others[0])
+                checks.append(Check(lambda at, s=slots: _some(at, s), tell))
+            if narrow:
+                slots = self._count(version, narrow)
+                hand_on = partial(self._hand_on, slot=slots[T.I32])
+                checks.append(Check(lambda at, s=slots: _some(at, s), hand_on, unsure=True))
+            found += [(exit_.instructions[len(phis(exit_))], check) for exit_ in version.exits for check in checks]
         return found
+
+    def _hand_on(self, at: Builder, slot: Value) -> Value:
+        """Adds what was counted in a loop to what the call has read."""
+        self._runtime.call(at, "narrow_many", at.load(T.I32, slot, 8))
+        at.store(const_int(T.I32, 0), slot, 8)
+        return const_int(T.I64, 0)
+
+    def _tell(self, load: I.Instruction) -> Callable[[Builder], Value]:
+        place = self._runtime.place(load)
+        return lambda at: self._runtime.call(at, "noted", place)
 
     def _count(self, version: Version, loads: list[I.Instruction]) -> dict[T.Type, Value]:
         """Counts, by the integer types in which numbers are compared, how often something was read in a block. One sum
@@ -60,8 +79,9 @@ class Deferred:
         for block in version.blocks:
             groups: dict[T.Type, list[I.Instruction]] = {}
             for load in block.instructions:
-                if load in wanted and (found := pattern_of(load.type)) is not None:
-                    groups.setdefault(found[0], []).append(load)
+                if load in wanted:
+                    found = pattern_of(load.type)
+                    groups.setdefault(found[0] if found else T.I32, []).append(load)
             for kind, group in groups.items():
                 if kind not in slots:
                     at = Builder(BasicBlock())
@@ -69,10 +89,15 @@ class Deferred:
                     at.store(const_int(kind, 0), slots[kind], 8)
                     self.start += at.block.instructions
                 at = Builder(BasicBlock())
-                seen = holds_pattern(at, group[0])
-                for load in group[1:]:
-                    seen = at.binary("or", seen, holds_pattern(at, load))
-                sum_ = at.binary("add", at.load(kind, slots[kind], 8), at.cast("zext", seen, kind))
+                # Of numbers that may have been written each one counts, of the others whether there is one.
+                narrow = [
+                    at.cast("zext", may_be_pattern(at, i), kind) for i in group if least_of_narrow(i.type) is not None
+                ]
+                sum_ = at.load(kind, slots[kind], 8)
+                if wide := [holds_pattern(at, i) for i in group if least_of_narrow(i.type) is None]:
+                    narrow.append(at.cast("zext", reduce(partial(at.binary, "or"), wide), kind))
+                for number in narrow:
+                    sum_ = at.binary("add", sum_, number)
                 at.store(sum_, slots[kind], 8)
                 locate(group[-1], at.block.instructions)
                 self.behind.setdefault(group[-1], []).extend(at.block.instructions)

@@ -23,8 +23,9 @@ from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
 from jax_enzyme.transform.sanitize.endings import iterations
 from jax_enzyme.transform.sanitize.lookup import unknown_record
+from jax_enzyme.transform.sanitize.narrow import may_be_pattern
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, is_private
-from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
+from jax_enzyme.transform.sanitize.scalars import holds_pattern, least_of_narrow, pattern_of
 from jax_enzyme.transform.sanitize.tables import least_most
 from jax_enzyme.transform.sanitize.versions import Version, split_loops
 
@@ -260,6 +261,8 @@ class Hoisting:
         made.metadata = [(kind, node) for kind, node in old.metadata if kind in _WHERE]
         if pattern_of(old.type) is not None:
             affine.demand(lambda at: at.icmp("eq", holds_pattern(at, made), const_int(T.I1, 0)))
+        elif least_of_narrow(old.type) is not None:
+            affine.demand(lambda at: at.icmp("eq", may_be_pattern(at, made), const_int(T.I1, 0)))
         return made
 
     def _span(self, affine: Affine, access: Access, place: Place) -> Range:
@@ -309,10 +312,10 @@ class Hoisting:
 
     @cached_property
     def is_quick(self) -> Value:
-        """Whether this is no second run of the kernel, which is to tell what the first has noted."""
+        """Whether this is no run of the kernel that is to tell what another has noted."""
         at = Builder(BasicBlock())
         again = at.load(T.I32, at.offset(self._provenance.tables(), 4), 4)
-        result = at.icmp("eq", again, const_int(T.I32, 0))
+        result = at.icmp("eq", at.binary("and", again, const_int(T.I32, 1)), const_int(T.I32, 0))
         self.start += at.block.instructions
         return result
 

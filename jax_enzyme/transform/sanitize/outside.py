@@ -41,6 +41,7 @@ from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, m
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.insertion import Check, insert_checks
+from jax_enzyme.transform.output import is_repeatable
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
@@ -49,6 +50,7 @@ from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
 from jax_enzyme.transform.sanitize.members import take_members_apart
+from jax_enzyme.transform.sanitize.narrow import is_checked
 from jax_enzyme.transform.sanitize.promises import promise_checks
 from jax_enzyme.transform.sanitize.registers import reveal, start_unwritten, unhide
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -143,10 +145,12 @@ def _is_traced(function: Function) -> bool:
 @dataclass(frozen=True)
 class _Found:
     """`exposed`: something is written of which it is not known to what object it belongs: that may be an input.
-    `notes`: what is wrong in some loops is noted, and told behind them."""
+    `notes`: what is wrong in some loops is noted, and told behind them. `compares`: runs of the kernel tell whether
+    numbers of 8 and 16 bits were written."""
 
     exposed: bool
     notes: bool
+    compares: bool
 
 
 def _check(module: Module, function: ArrayFunction) -> _Found:
@@ -164,7 +168,7 @@ def _check(module: Module, function: ArrayFunction) -> _Found:
             continue
         given = buffers if target is root else {}
         written = Written(target, layout, given)
-        unhide(target, written.fills)
+        unhide(target, written.fills, runtime, layout)
         _forget_promises(target, layout)
         bounds = BoundsOfFunction(target, runtime, layout, given, records, written.reads)
         found.append((target, behind, bounds))
@@ -180,7 +184,8 @@ def _check(module: Module, function: ArrayFunction) -> _Found:
         bounds.insert(variables, all_objects=asks)
         insert_checks(target, before, behind, declarations)
     all_ = [bounds for _, _, bounds in found]
-    return _Found(any(bounds.writes_somewhere for bounds in all_), any(bounds.notes for bounds in all_))
+    exposed, notes = any(bounds.writes_somewhere for bounds in all_), any(bounds.notes for bounds in all_)
+    return _Found(exposed, notes, is_checked(module) and is_repeatable(module))
 
 
 def _add(checks: Checks, more: Checks) -> None:
@@ -208,11 +213,12 @@ def _forget_promises(function: Function, layout: DataLayout) -> None:
 
 def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Found) -> Function:
     """What surrounds a call. One that fails after something was noted in a loop runs again, from the same contents, to
-    tell of the first access that was wrong."""
+    tell of the first access that was wrong; one that has read what only a comparison of runs can tell of, to tell."""
     runtime, primal, declarations = Runtime(module), module.functions[function.symbol], Declarations(module)
     arguments = [Argument(T.PTR, a.attributes, i, name=a.name) for i, a in enumerate(primal.arguments)]
     buffers = list(zip(arguments, function.buffers, strict=True))
-    changed = [(argument, buffer) for argument, buffer in buffers if buffer.io == "inout" and found.notes]
+    repeats = found.notes or found.compares
+    changed = [(argument, buffer) for argument, buffer in buffers if buffer.io == "inout" and repeats]
     names = ("start", "run", "failed", "again", "look", "done")
     start, run_, failed, again, look, done = (BasicBlock(name=n) for n in names)
     at, nothing = Builder(start), const_int(T.I64, 0)
@@ -230,11 +236,12 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Fo
     free_all(at, module, copies)
     at.cond_br(at.icmp("eq", status, nothing), look, failed)
     at = Builder(failed)
-    at.cond_br(runtime.call(at, "again", status) if found.notes else const_int(T.I1, 0), again, done)
+    at.cond_br(runtime.call(at, "again", status) if repeats else const_int(T.I1, 0), again, done)
     at = Builder(again)
+    so_far = at.phi(T.I64, [(status, failed)])
     for (argument, buffer), copy in zip(changed, kept, strict=True):
         declarations.memory(at, "memcpy", argument, copy, const_int(T.I64, buffer.nbytes))
-    before.add(status, again)
+    before.add(so_far, again)
     at.br(run_)
     at = Builder(look)
     written: Value = before
@@ -247,7 +254,12 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Fo
             if buffer.name == RETURN:  # which has no name in the source
                 missing = at.select(at.icmp("ne", missing, nothing), nowhere, nothing)
             written = at.select(at.icmp("ne", written, nothing), written, missing)
-    at.br(done)
+    if found.compares:
+        right = at.icmp("eq", written, nothing)
+        at.cond_br(at.binary("and", right, runtime.call(at, "compares")), again, done)
+        so_far.add(nothing, look)
+    else:
+        at.br(done)
     at = Builder(done)
     result = at.phi(T.I64, [(status, failed), (written, look)])
     free_all(at, module, kept)

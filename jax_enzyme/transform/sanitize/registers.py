@@ -23,12 +23,13 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDConstant
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.reach import Reached, reached
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.rewriting import locate
+from jax_enzyme.transform.sanitize.narrow import narrow_check, vary
 from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import (
@@ -37,6 +38,7 @@ from jax_enzyme.transform.sanitize.scalars import (
     holds_pattern,
     is_computed_with,
     is_lifetime,
+    least_of_narrow,
     moved_from,
     pattern_of,
     variable_name,
@@ -108,8 +110,11 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
     return True
 
 
-def unhide(function: Function, needless: Container[I.Instruction]) -> None:
+def unhide(function: Function, needless: Container[I.Instruction], runtime: Runtime, layout: DataLayout) -> None:
     """The end of hiding, in place, and of what gives variables the pattern that need none."""
+    bytes_ = {i for v, own in fills(function).items() if _may_have_bytes(v, layout) for i in own if i not in needless}
+    if any(isinstance(i, I.Store) for i in bytes_):
+        vary(function, bytes_, runtime)
     for block in function.blocks:
         block.instructions = [i for i in block.instructions if not hides(i) and i not in needless]
 
@@ -127,6 +132,20 @@ def fills(function: Function) -> dict[Value, list[I.Instruction]]:
                     break
                 own.append(instruction)
     return found
+
+
+def _may_have_bytes(variable: Value, layout: DataLayout) -> bool:
+    """Whether there may be numbers of 8 or 16 bits in a local variable."""
+    assert isinstance(variable, I.Alloca)
+    kinds = Reached[T.Type]([layout.body(variable.allocated_type)])
+    for kind in kinds:
+        if isinstance(kind, T.ArrayType):
+            kinds.add([layout.body(kind.element)])
+        elif isinstance(kind, T.StructType):
+            kinds.add(map(layout.body, kind.elements))
+        elif least_of_narrow(kind) is not None:
+            return True
+    return False
 
 
 def _is_of_fill(instruction: I.Instruction, variable: Value) -> bool:
@@ -241,6 +260,10 @@ def _checks(load: I.Instruction, written: Value, name: str, runtime: Runtime) ->
     checks = [Check(lambda at: at.icmp("ne", written, all_), lambda at: status)]
     if pattern_of(load.type) is not None:
         checks.append(Check(lambda at: holds_pattern(at, load), lambda at: status))
+    if least_of_narrow(load.type) is not None:
+        nothing, nowhere, place = const_int(T.I64, 0), ConstantNull(T.PTR), runtime.place(load)
+        told = [nowhere, nothing, nothing, nothing, runtime.text(name), place]
+        checks.append(narrow_check(load, runtime, lambda at: told))
     return checks
 
 

@@ -18,6 +18,7 @@ from jax_enzyme.ir.module import Uses, callee_name, declared_callee
 from jax_enzyme.ir.values import Value, int_value
 
 WORD = 0xFFB5A5A5
+NARROW = "je_checked_narrow"
 _NUMBER = re.compile(r"\.v\d+.*$")
 _OF_ARGUMENT = re.compile(r"(.*)\.argument\.(\d+)$")  # see `records`
 MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
@@ -44,9 +45,13 @@ def holds_pattern(at: Builder, value: Value) -> Value:
 
 def compared_with_pattern(condition: Value) -> Value | None:
     """The number of which `holds_pattern` has made a condition."""
-    if not isinstance(condition, I.Compare) or condition.opcode != "icmp" or condition.predicate != "eq":
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
         return None
     number, pattern = condition.operands
+    if condition.predicate == "uge" and (least := least_of_narrow(number.type)) is not None:
+        return number if int_value(pattern) == int_value(least) else None
+    if condition.predicate != "eq":
+        return None
     if isinstance(number, I.BinaryOp) and number.opcode == "lshr" and int_value(pattern) == WORD:
         bits = number.operands[0]
         if isinstance(bits, I.Cast) and bits.operands[0].type == T.DOUBLE and int_value(number.operands[1]) == 32:
@@ -55,6 +60,14 @@ def compared_with_pattern(condition: Value) -> Value | None:
         number = number.operands[0]
     found = pattern_of(number.type)
     return number if found is not None and int_value(pattern) == int_value(found[1]) else None
+
+
+def least_of_narrow(type_: T.Type) -> Value | None:
+    """Of numbers of 8 and 16 bits, the least that could be the pattern (see `narrow`), without a sign; None for
+    others."""
+    if not isinstance(type_, T.IntType) or type_.bits not in (8, 16):
+        return None
+    return const_int(type_, int("A5" * (type_.bits // 8), 16))
 
 
 def moved_from(value: Value) -> Value:

@@ -38,7 +38,7 @@ from jax_enzyme.transform.sanitize.affine import Counter, counter_of
 from jax_enzyme.transform.sanitize.certain import is_pattern
 from jax_enzyme.transform.sanitize.provenance import is_private, root_of
 from jax_enzyme.transform.sanitize.registers import fills, hides
-from jax_enzyme.transform.sanitize.scalars import MOVES, is_computed_with, pattern_of
+from jax_enzyme.transform.sanitize.scalars import MOVES, is_computed_with, least_of_narrow, pattern_of
 
 _MOST_PIECES = 64
 _DEPTH = 20
@@ -260,7 +260,8 @@ class Written:
         if isinstance(root, GlobalVariable):
             return root.is_constant
         is_checked = root in self._starts or isinstance(root, I.Load | I.Call)
-        return is_checked and pattern_of(read.type) is not None and is_computed_with(read, self._users)
+        is_number = pattern_of(read.type) is not None or least_of_narrow(read.type) is not None
+        return is_checked and is_number and is_computed_with(read, self._users)
 
 
 def _sets(call: I.Instruction) -> bool:
