@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_enzyme.analysis.folding import Numbers, folded, wrapped
+from jax_enzyme.analysis.folding import Numbers, folded
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -129,9 +129,9 @@ def _cast(cast: I.Cast, x: np.ndarray) -> np.ndarray | None:
     if cast.opcode == "bitcast":
         return x.view(_BITS[x.dtype.type]).astype(np.int64)
     limit = 2.0 ** (cast.type.bits - 1)
-    if cast.opcode != "fptosi" or not np.all(np.abs(x) < limit):
+    if cast.opcode != "fptosi":
         return None
-    return wrapped(np.trunc(x).astype(np.int64), cast.type.bits)
+    return np.where(np.abs(x) < limit, np.trunc(x), -limit).astype(np.int64)
 
 
 def _exponent(x: np.ndarray) -> np.ndarray:

@@ -29,12 +29,14 @@ from jax_enzyme.ir.values import Constant, Value, int_value
 _MOST_PARTS = 400
 """Of how many instructions a question may be made. Whether bits are equal, or what is made of them in a loop, is taken
 to be such a question where there are more; of numbers, those further away are any."""
+_MOST_NUMBERS = 60
+"""Of how many numbers that a question is made of it is tried whether it singles them out, the nearest ones."""
 _INTEGERS: Mapping[str, type[np.signedinteger[Any]]] = {"double": np.int64, "float": np.int32}
 _NEAR_ZERO = {"double": (3e-308, 1e-250, 2e-154), "float": (2e-38, 1e-30, 2e-19)}
 """Normal numbers that have no square, or none with all its digits, but for the last."""
 _DIFFERENT = (-3.5, -2.0, -1.0, 1e-30, 0.75, 1.0, 1.0000002, 1.5, 2.0, 1e30)
 _AROUND_ZERO = tuple(sign * size for size in (2e-154, 1e-90, 1e-19, 1e-7, 0.013) for sign in (1, -1))
-_MANY, _OFTEN = np.linspace(-3.1, 3.7, 50), 4
+_MANY, _OFTEN = np.array([0, *_DIFFERENT, *np.linspace(-3.1, 3.7, 50)]), 4
 _WIDTHS = (8, 16, 32, 64)
 _SMALL = 1e-18
 """Below, numbers of type float have no square."""
@@ -135,15 +137,26 @@ def _among_numbers(question: I.Instruction, parts: _Parts) -> Iterator[tuple[Seq
     given = [v for v in parts.given if str(v.type) in KINDS]
     if len(given) < len(parts.given):
         return
-    for number in (*given, *(i for i in parts.computed if str(i.type) in KINDS)):
-        for value, around in _surroundings(number, parts.constants):
-            if number not in given and not _may_be(number, value, given):
-                continue
-            tried = np.concatenate((np.array([value]), around)).astype(KINDS[str(number.type)])
-            answers = {_told_apart(question, {**_others(given, first, len(tried)), number: tried}) for first in _ANY}
-            answer = answers.pop()
-            if not answers and answer is not None:
-                yield [number], answer
+    many = _Samples(_many(given), len(_MANY))
+    numbers = (*given, *(i for i in parts.computed if str(i.type) in KINDS))
+    for number in numbers[:_MOST_NUMBERS]:
+        around = _surroundings(number, parts.constants)
+        tried = [np.append(v, near) for v, near in around if number in given or _may_be(many.of(number), v)]
+        if not tried:
+            continue
+        joined = np.concatenate(tried).astype(KINDS[str(number.type)])
+        ends = np.cumsum([len(near) for near in tried])[:-1]
+        for answers in zip(*(_answers(question, number, given, first, joined, ends) for first in _ANY), strict=True):
+            if None not in answers and len(set(answers)) == 1:
+                yield [number], answers[0] is True
+
+
+def _answers(
+    question: I.Instruction, number: Value, given: Sequence[Value], first: float, joined: Sample, ends: Sample
+) -> list[bool | None]:
+    """What a question says of the values of a number that begin each part of the samples, as `_first_apart` has it."""
+    answers = _Samples({**_others(given, first, len(joined)), number: joined}, len(joined)).of(question)
+    return [None] * (len(ends) + 1) if answers is None else [_first_apart(part) for part in np.split(answers, ends)]
 
 
 def _others(given: Sequence[Value], first: float, count: int) -> dict[Value, Sample]:
@@ -151,13 +164,14 @@ def _others(given: Sequence[Value], first: float, count: int) -> dict[Value, Sam
     return {v: np.full(count, first * (1 + n / 7), KINDS[str(v.type)]) for n, v in enumerate(given)}
 
 
-def _may_be(number: Value, value: float, given: Sequence[Value]) -> bool:
-    """Whether what is computed is seen to be a value for some numbers, or to be less as well as more, and is not that
-    for many: the smaller of a number and 0 is 0 in half of all cases."""
-    tried = np.array([0, *_DIFFERENT, *_MANY])
-    samples = {v: np.roll(tried, n) if n else tried for n, v in enumerate(given)}
-    samples = {v: s.astype(KINDS[str(v.type)]) for v, s in samples.items()}
-    found = _Samples(samples, len(tried)).of(number)
+def _many(given: Sequence[Value]) -> dict[Value, Sample]:
+    """Many numbers, in another order for each."""
+    return {v: np.roll(_MANY, n).astype(KINDS[str(v.type)]) for n, v in enumerate(given)}
+
+
+def _may_be(found: Sample | None, value: float) -> bool:
+    """Whether what is computed, of which some samples are given, is seen to be a value for some numbers, or to be less
+    as well as more, and is not that for many: the smaller of a number and 0 is 0 in half of all cases."""
     if found is None:
         return False
     some = np.any(found == value) or (np.any(found < value) and np.any(found > value))
@@ -194,7 +208,11 @@ class _Samples:
 def _told_apart(question: I.Instruction, given: Mapping[Any, Sample], count: int = 1) -> bool | None:
     """What a question says of the first samples, where it says the same of each and something else of all others."""
     answers = _Samples(given, len(next(iter(given.values())))).of(question)
-    if answers is None or len(set(answers[:count])) > 1 or any(answers[count:] == answers[0]):
+    return None if answers is None else _first_apart(answers, count)
+
+
+def _first_apart(answers: Sample, count: int = 1) -> bool | None:
+    if np.any(answers[:count] != answers[0]) or np.any(answers[count:] == answers[0]):
         return None
     return bool(answers[0])
 
