@@ -30,7 +30,7 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_near_null
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.analysis.words import Words
@@ -39,7 +39,6 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, GlobalValue, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
@@ -204,18 +203,17 @@ class _Emitter(ShadowedCopy):
 
     def is_own_shadow(self, pointer: Value) -> bool:
         """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
-        does one from known memory in which no pointer was ever stored: it is null; one that no run loads, from a member
-        of a record at null; and one that marks something, as labels do, and leads nowhere."""
+        does one that leads nowhere, and one from known memory in which no pointer was ever stored: it is null, or a
+        mark."""
         points_to = self.facts.points_to
         objects = points_to.of(pointer)
-        if not objects and _leads_nowhere(pointer):
-            return True
-        if not objects and isinstance(pointer, I.Load):
-            if _leads_nowhere(pointer.operands[0]):
+        if objects:
+            return points_to.unknown not in objects and not self.facts.shadowed_memory(pointer)
+        if isinstance(pointer, I.Load):
+            kept_in = points_to.of(pointer.operands[0])
+            if kept_in and points_to.unknown not in kept_in:
                 return True
-            objects = points_to.of(pointer.operands[0])
-            return bool(objects) and points_to.unknown not in objects
-        return bool(objects) and points_to.unknown not in objects and not self.facts.shadowed_memory(pointer)
+        return self.facts.nowhere.leads(pointer)
 
     def companion(self, value: Value) -> Value:
         if T.is_pointer(value.type):
@@ -414,8 +412,3 @@ class _Emitter(ShadowedCopy):
         reached: Sequence[Value] = call.arguments
         if any(v in self.facts.activity.varied or self.facts.shadowed_memory(v) for v in reached):
             active_rule(self.shared.module, call, self.facts.rules)
-
-
-def _leads_nowhere(pointer: Value) -> bool:
-    """Whether an address is one of constants in the first page or the last, which belong to nobody."""
-    return all(map(is_near_null, (v for v in reached([pointer], I.merged) if not I.merged(v))))

@@ -10,6 +10,7 @@ from functools import cached_property
 from jax_enzyme.ad.facts.causes import GLOBAL, Cause
 from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import refuse
+from jax_enzyme.ad.facts.nowhere import Nowhere
 from jax_enzyme.ad.facts.one_plane import numbers_under
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.facts.threads import Sums, Threads
@@ -126,6 +127,10 @@ class Facts:
     @cached_property
     def distances(self) -> Distances:
         return Distances(self.points_to, self.activity.varied_objects)
+
+    @cached_property
+    def nowhere(self) -> Nowhere:
+        return Nowhere(self.points_to, self.activity)
 
     @cached_property
     def compared(self) -> frozenset[I.Instruction]:

@@ -7,7 +7,7 @@ memory that others may change, control that jumps where no block says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -28,6 +28,7 @@ from jax_enzyme.ad.facts.causes import (
 )
 from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import active_rule, refuse
+from jax_enzyme.ad.facts.nowhere import Nowhere
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.files import Files
@@ -42,7 +43,6 @@ from jax_enzyme.analysis.objects import (
     called_routine,
     is_defined_call,
     is_memory_free,
-    is_near_null,
     reachable_functions,
 )
 from jax_enzyme.analysis.words import Words
@@ -51,8 +51,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import returns_twice
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.reach import Reached, made_of, reached
-from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Undef, Value
+from jax_enzyme.ir.reach import made_of, reached
+from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
@@ -242,7 +242,7 @@ class _Check:
     def _is_lost(self, pointer: Value) -> bool:
         """Whether it is not known what memory a pointer leads to."""
         objects = self.points_to.of(pointer)
-        return not (objects and self.points_to.unknown not in objects) and not self._is_nowhere(pointer, objects)
+        return not (objects and self.points_to.unknown not in objects) and not self._nowhere.leads(pointer)
 
     def _may_be_ours(self, pointer: Value) -> bool:
         """Whether a pointer of unknown origin may lead to numbers that the kernel was given, or its own."""
@@ -263,67 +263,12 @@ class _Check:
         return any(isinstance(part, I.Cast) and part.opcode in ("zext", "sext") for part in parts)
 
     @cached_property
-    def _distances(self) -> Distances:
-        return Distances(self.points_to, self.activity.varied_objects)
-
-    def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
-        """Whether an address can only be null, made of it, what nobody has written, or loaded through such an address:
-        no program that is right comes to that access."""
-        found = Reached([] if objects else [pointer])
-        for value in found:
-            match value:
-                case Poison() | Undef():
-                    pass
-                case _ if is_near_null(value):
-                    pass
-                case I.Phi() | I.Select():
-                    found.add(I.merged(value))
-                case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
-                    found.add(value.operands[:1])
-                case Argument() if (given := self._given.get(value)) is not None:
-                    found.add(given)
-                case I.Load(operands=[address]) if not self.points_to.of(address):
-                    found.add([address])
-                case I.Load() if (stored := self._stored_pointers(value)) is not None:
-                    found.add(stored)
-                case _:
-                    return False
-        return not objects
-
-    def _stored_pointers(self, load: I.Load) -> Sequence[Value] | None:
-        """The pointers that may be where one is loaded from memory of the kernel's own; None where anything else may
-        be."""
-        ranges = self.activity.numbers.ranges
-        objects = self.points_to.of(load.operands[0])
-        if not objects or any(o.kind not in ("stack", "heap") for o in objects):
-            return None
-        parts = list(ranges.accessed(load, load.operands[0], load.type))
-        found: list[Value] = []
-        for access in (a for f in self.points_to.functions for a in accesses(self.points_to, f, ranges.layout)):
-            if not access.writes or access.kills or objects.isdisjoint(access.objects):
-                continue
-            match access.instruction:
-                case I.Store(operands=[value, pointer]) as store:
-                    written = list(ranges.accessed(store, pointer, value.type))
-                    if any(a is b and p.meets(q) for a, p in parts for b, q in written):
-                        if not T.is_pointer(value.type):
-                            return None
-                        found.append(value)
-                case I.CallBase() as call if call_effect(call) is Effect.MEMORY_SET or self.points_to.callees(call):
-                    pass  # nothing, or what the functions' own instructions say
-                case _:
-                    return None
-        return found
+    def _nowhere(self) -> Nowhere:
+        return Nowhere(self.points_to, self.activity)
 
     @cached_property
-    def _given(self) -> Mapping[Value, Sequence[Value]]:
-        """What calls pass to the parameters of the functions that the root calls."""
-        found: dict[Value, list[Value]] = {}
-        for call in (i for i in self.points_to.instructions() if isinstance(i, I.CallBase)):
-            for callee in self.points_to.callees(call):
-                for parameter, value in zip(callee.arguments, call.arguments, strict=False):
-                    found.setdefault(parameter, []).append(value)
-        return found
+    def _distances(self) -> Distances:
+        return Distances(self.points_to, self.activity.varied_objects)
 
     def _hides_pointers(self, value: Value) -> bool:
         """Whether pointers to numbers that vary go into memory as integers that have no shadow."""
