@@ -112,13 +112,9 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) ->
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
     pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True)
-    builder = pipeline.builder()
-    native = _parsed(to_text(module))
-    if options.sanitize:  # the kernel as it is written, with run-time libraries that wish for loops to be unrolled
-        inline_marked(native, builder)
-        native = unrolling.optimised(module, native, pipeline, builder)
-    else:
-        native = pipeline.run(native, builder)
+    native, builder = _through(pipeline, module, options)
+    if pairs and not _is_valid(native):  # LLVM 22's vectoriser of straight-line code may use a value before it is made
+        native, builder = _through(replace(pipeline, slp=False), module, options)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
@@ -131,6 +127,24 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) ->
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
     return native
+
+
+def _through(pipeline: Pipeline, module: Module, options: Options) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
+    """A module after a pipeline."""
+    builder = pipeline.builder()
+    native = _parsed(to_text(module))
+    if options.sanitize:  # the kernel as it is written, with run-time libraries that wish for loops to be unrolled
+        inline_marked(native, builder)
+        return unrolling.optimised(module, native, pipeline, builder), builder
+    return pipeline.run(native, builder), builder
+
+
+def _is_valid(native: llvm.ModuleRef) -> bool:
+    try:
+        native.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _parsed(text: str) -> llvm.ModuleRef:

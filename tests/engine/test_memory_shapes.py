@@ -61,6 +61,13 @@ def test_levels(name: str, level: str, tmp_path: Path) -> None:
     check(native(target.read_text(), "k", vector(name), {"n": X.size}, lang="llvm"), name, NAMES.index(name) + 1)
 
 
+@pytest.mark.parametrize("name", ["list_that_is_kept_in_order", "search_tree"])
+def test_of_one_node(name: str) -> None:
+    """Functions that are only called with null."""
+    kernel = native((FOLDER / f"{name}.c").read_text(), "k", vector(name), {"n": 1})
+    agree(three_way(kernel, [X[:1]]))
+
+
 def test_what_one_call_leaves_in_file_scope_variables_does_not_reach_the_next() -> None:
     source = (FOLDER / "file_scope_variables_of_a_recursive_function.c").read_text()
     kernel = native(source, "k", vector(""), {"n": X.size})

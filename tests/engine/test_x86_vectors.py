@@ -63,6 +63,23 @@ def test_double_precision(x: list[float]) -> None:
     je.check_grads(kernel, (np.array(x),), modes=("fwd", "rev"))
 
 
+def test_what_the_vectoriser_breaks_is_made_without_it() -> None:
+    """LLVM 22 has a value used before it is made here, and the process ends where its code is generated."""
+    source = """
+    #include <immintrin.h>
+    double k(const double *x) {
+      __m256d v = _mm256_loadu_pd(x), m = _mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GT_OQ);
+      __m256d s = _mm256_mul_pd(v, _mm256_and_pd(v, m)), p = _mm256_blendv_pd(_mm256_set1_pd(1.5), v, m);
+      __m256d t = s + _mm256_permute4x64_pd(v, 0x1b) * p;
+      double r = t[0] + 2 * t[1] + 3 * t[2] * t[3];
+      for (int i = 4; i < 7; i++) r += x[i] * x[i] * x[i];
+      return r;
+    }
+    """
+    kernel = je.kernel(source, "k", "x: f64[7] -> f64", lang="c", flags=("-mavx2",))
+    je.check_grads(kernel, (np.array([0.3, -1.2, 0.7, 2.1, 1.5, -0.4, 0.9]),))
+
+
 def test_single_precision() -> None:
     kernel = je.kernel(FLOATS, "k", "x: f32[8], out y: f32[12]", lang="c", flags=("-mavx2",))
     x = jnp.array([0.7, 2.3, 1.6, 0.9, 3.3, 0.4, 2.5, 1.2], jnp.float32)
