@@ -14,8 +14,10 @@ This is done to what is launched, once it is derived (see `ad.device.copies`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import gcd
 
 from jax_enzyme.ad.device.groups import ask_innermost, is_beside
 from jax_enzyme.ad.device.shuffles import warp_helper
@@ -35,8 +37,12 @@ from jax_enzyme.transform.device import canonical, restore
 from jax_enzyme.transform.device.canonical import REGULAR, optimised
 from jax_enzyme.transform.device.registers import WARP_ADD
 
-_LONGEST = 8
-"""Numbers of a row that are passed at once: each lane asks for as many numbers of each of so many others."""
+_LONGEST = 12
+"""Numbers of a row that are passed at once: a lane holds its own and those that it gets."""
+_UNROLLED = 10
+"""Loops of so many iterations at most are unrolled, where they may make the additions of a row."""
+_SHORT = 1 << 31
+"""Places in fewer bytes are passed as 32 bits, by one shuffle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +66,16 @@ _Place = list[_Addition]
 def in_rows(function: DeviceFunction) -> DeviceFunction:
     """The same derivative with such additions made row by row; itself where there are none."""
     symbol, *others = function.symbols
-    own = (f for f in function.module.functions.values() if not f.name.startswith(WARP_ADD))
-    if others or not any(_adds(i) for f in own for i in f.instructions()):
+    code = (f for f in function.module.functions.values() if not f.name.startswith(WARP_ADD))
+    if others or not any(_adds(i) for f in code for i in f.instructions()):
         return function
     form = canonical(function)
     module = clone(form.module)
     if ask_innermost(module, module.functions[symbol], _whole_row):
         module = run(optimised(module, unroll=True), REGULAR)
-    if not _Rows(module, module.functions[symbol]).rewrite():
+    own = module.functions[symbol]
+    short = {a for a, b in zip(own.arguments, form.buffers, strict=True) if not b.grows and b.nbytes < _SHORT}
+    if not _Rows(module, own, short).rewrite():
         return function
     restored, shape = restore(module, form.shape)
     return replace(form, module=restored, shape=shape)
@@ -75,7 +83,7 @@ def in_rows(function: DeviceFunction) -> DeviceFunction:
 
 def _whole_row(loop: Loop, repeats: int) -> int:
     """How many iterations of a short loop are made at once: all, where they may make the additions of a row."""
-    is_row = 0 < repeats < _LONGEST and any(_adds(i) for b in loop.blocks for i in b.instructions)
+    is_row = 0 < repeats < _UNROLLED and any(_adds(i) for b in loop.blocks for i in b.instructions)
     return repeats + 1 if is_row else 1
 
 
@@ -90,9 +98,10 @@ def _adds(instruction: I.Instruction) -> bool:
 class _Rows:
     """Rewrites the function of one thread in place."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Module, function: Function, short: Collection[Value]) -> None:
         self._module = module
         self._function = function
+        self._short = short
         self._recurrences = Recurrences.of(function, module)
         self._used = {v for i in function.instructions() for v in i.operands}
         added = [I.base_of(i.operands[0]) for i in function.instructions() if isinstance(i, I.AtomicRMW | I.CmpXchg)]
@@ -154,14 +163,17 @@ class _Rows:
         first = row[0][0]
         pointer = first.instruction.operands[0]
         start, here = (at.cast("ptrtoint", p, T.I64) for p in (first.base, pointer))
-        offset = at.binary("sub", here, start)
+        offset, kind = at.binary("sub", here, start), "i64"
+        if first.base in self._short:
+            offset, kind = at.cast("trunc", offset, T.I32), "i32"
         values: list[Value] = []
         for place in row:
             total, *others = (a.instruction.operands[1] for a in place)
             for term in others:
                 total = at.binary("fadd", total, term, ("reassoc", "nsz", "contract"))
             values.append(total)
-        function = warp_helper(self._module, f"{WARP_ADD}row.{len(row)}.", _text(len(row)), first.instruction.type)
+        text = _text(len(row)).replace("OFFSET", kind)
+        function = warp_helper(self._module, f"{WARP_ADD}row.{len(row)}.{kind}.", text, first.instruction.type)
         at.call(function, [first.base, offset, *values], attributes=("convergent",))
 
 
@@ -176,59 +188,126 @@ def _rows(waiting: Sequence[_Addition]) -> list[list[_Place]]:
     for group in groups.values():
         current: list[_Place] = []
         for _, place in sorted(group.items()):
-            if current and (place[0].offset - current[-1][0].offset != place[0].size or len(current) == _LONGEST):
-                found.append(current)
+            if current and place[0].offset - current[-1][0].offset != place[0].size:
+                found += _parts(current)
                 current = []
             current.append(place)
-        found.append(current)
+        found += _parts(current)
     return [row for row in found if len(row) > 1]
 
 
+def _parts(row: list[_Place]) -> Iterator[list[_Place]]:
+    """A row in parts that can be passed at once, of about the same length."""
+    count = -(-len(row) // _LONGEST)
+    ends = [len(row) * n // count for n in range(count + 1)]
+    return (row[start:end] for start, end in pairwise(ends))
+
+
 def _text(count: int) -> str:
-    """The function that adds rows of so many numbers: number `n` of a row of lane `l` is added by lane
-    `(l * count + n) % 32`."""
-    values = ", ".join(f"TYPE %v{n}" for n in range(count))
+    """The function that adds rows of so many numbers: number `n` of the row of lane `l` is the item `l * count + n`,
+    and lane `d` adds the items `d`, `32 + d`, ... in turns.
+
+    Items get there in `count` rounds, in each of which every lane sends one number and gets one. In round `s` lane `l`
+    sends number `(s + k) % count`, where `k = l * g / 32` and `g` is what `count` and 32 have in common: so no two
+    lanes send to the same one. In turn `t` lane `d` adds what came in round `(d + 32 t - t g / count) % count`. Both
+    are rotations of registers, by what a lane's number says."""
+    common = gcd(count, WARP_SIZE)
+    groups = WARP_SIZE // common
     lines = [
         "declare i32 @__je_active_mask() convergent nounwind",
+        "declare i32 @__je_ballot(i32, i32) convergent nounwind",
         "declare i32 @__je_lane() nounwind willreturn memory(none)",
         "declare TYPE @__je_shuffle_KIND(i32, TYPE, i32) convergent nounwind",
-        "declare i64 @__je_shuffle_i64(i32, i64, i32) convergent nounwind",
-        f"define internal void @{WARP_ADD}row.{count}.KIND(ptr %base, i64 %offset, {values}) "
-        "convergent nounwind alwaysinline {",
+        "declare OFFSET @__je_shuffle_OFFSET(i32, OFFSET, i32) convergent nounwind",
+        f"define internal void @{WARP_ADD}row.{count}.OFFSET.KIND(ptr %base, OFFSET %offset, "
+        f"{', '.join(f'TYPE %v{n}' for n in range(count))}) convergent nounwind alwaysinline {{",
         "entry:",
         "  %mask = call i32 @__je_active_mask() convergent",
         "  %full = icmp eq i32 %mask, -1",
         "  br i1 %full, label %together, label %alone",
         "alone:",
-        "  %own = getelementptr i8, ptr %base, i64 %offset",
+        "  %own = getelementptr i8, ptr %base, OFFSET %offset",
     ]
     for n in range(count):
         lines += [
             f"  %own.{n} = getelementptr TYPE, ptr %own, i64 {n}",
             f"  %old.{n} = atomicrmw fadd ptr %own.{n}, TYPE %v{n} monotonic",
         ]
-    lines += ["  br label %done", "together:", "  %lane = call i32 @__je_lane()"]
-    for turn in range(count):
+    lines += [
+        "  br label %done",
+        "together:",
+        "  %lane = call i32 @__je_lane()",
+        "  %all = call i32 @__je_ballot(i32 -1, i32 1) convergent",
+        "  %none = xor i32 %all, -1",
+        f"  %first = urem i32 %lane, {count}",
+        f"  %group = lshr i32 %lane, {groups.bit_length() - 1}",
+    ]
+    for n in range(count):
+        _note_lanes(lines, n, count)
+    sent = _rotated(lines, "sent", [f"%v{n}" for n in range(count)], "%group", common)
+    for n in range(count):
         lines += [
-            f"  %item.{turn} = add i32 %lane, {turn * WARP_SIZE}",
-            f"  %owner.{turn} = udiv i32 %item.{turn}, {count}",
-            f"  %number.{turn} = urem i32 %item.{turn}, {count}",
-            f"  %row.{turn} = call i64 @__je_shuffle_i64(i32 -1, i64 %offset, i32 %owner.{turn}) convergent",
+            f"  %source.{n} = and i32 %lanes.{n}, {WARP_SIZE - 1}",
+            f"  %got.{n} = call TYPE @__je_shuffle_KIND(i32 -1, TYPE {sent[n]}, i32 %source.{n}) convergent",
         ]
-        for n in range(count):
-            lines.append(
-                f"  %x.{turn}.{n} = call TYPE @__je_shuffle_KIND(i32 -1, TYPE %v{n}, i32 %owner.{turn}) convergent"
-            )
-            before = f"%y.{turn}.{n - 1}" if n else "ZERO"
-            lines += [
-                f"  %is.{turn}.{n} = icmp eq i32 %number.{turn}, {n}",
-                f"  %y.{turn}.{n} = select i1 %is.{turn}.{n}, TYPE %x.{turn}.{n}, TYPE {before}",
-            ]
+    items = _rotated(lines, "item", [f"%got.{n}" for n in range(count)], "%first", count)
+    for t in range(count):
+        item = items[(WARP_SIZE * t - t * common // count) % count]
         lines += [
-            f"  %start.{turn} = getelementptr i8, ptr %base, i64 %row.{turn}",
-            f"  %wide.{turn} = zext i32 %number.{turn} to i64",
-            f"  %at.{turn} = getelementptr TYPE, ptr %start.{turn}, i64 %wide.{turn}",
-            f"  %sum.{turn} = atomicrmw fadd ptr %at.{turn}, TYPE %y.{turn}.{count - 1} monotonic",
+            f"  %from.{t} = lshr i32 %lanes.{t}, 5",
+            f"  %owner.{t} = and i32 %from.{t}, {WARP_SIZE - 1}",
+            f"  %row.{t} = call OFFSET @__je_shuffle_OFFSET(i32 -1, OFFSET %offset, i32 %owner.{t}) convergent",
+            f"  %number.{t} = lshr i32 %lanes.{t}, 10",
+            f"  %start.{t} = getelementptr i8, ptr %base, OFFSET %row.{t}",
+            f"  %at.{t} = getelementptr TYPE, ptr %start.{t}, i32 %number.{t}",
+            f"  %sum.{t} = atomicrmw fadd ptr %at.{t}, TYPE {item} monotonic",
         ]
     lines += ["  br label %done", "done:", "  ret void", "}"]
     return "\n".join(lines)
+
+
+def _note_lanes(lines: list[str], n: int, count: int) -> None:
+    """A word for each round and turn `n`: the lane that sends to this one in the round, the lane whose row it adds to
+    in the turn, and which number of the row. The sender is in the group that sends a number of this lane's remainder.
+
+    In a loop, words are computed before it. What is in them is taken out each time, for registers are scarcer: so
+    LLVM must not know that `%none` is 0."""
+    common = gcd(count, WARP_SIZE)
+    groups = WARP_SIZE // common
+    inverse = pow(count // common, -1, groups) if groups > 1 else 0
+    lines += [
+        f"  %less.{n} = sub i32 %lane, {n}",
+        f"  %by.{n} = and i32 %less.{n}, {common - 1}",
+        f"  %long.{n} = add i32 %by.{n}, {n}",
+        f"  %over.{n} = icmp uge i32 %long.{n}, {count}",
+        f"  %back.{n} = sub i32 %long.{n}, {count}",
+        f"  %of.{n} = select i1 %over.{n}, i32 %back.{n}, i32 %long.{n}",
+        f"  %rest.{n} = sub i32 %lane, %of.{n}",
+        f"  %parts.{n} = ashr i32 %rest.{n}, {common.bit_length() - 1}",
+        f"  %times.{n} = mul i32 %parts.{n}, {inverse}",
+        f"  %inside.{n} = and i32 %times.{n}, {groups - 1}",
+        f"  %behind.{n} = mul i32 %by.{n}, {groups}",
+        f"  %sender.{n} = or disjoint i32 %inside.{n}, %behind.{n}",
+        f"  %item.{n} = add i32 %lane, {n * WARP_SIZE}",
+        f"  %whose.{n} = udiv i32 %item.{n}, {count}",
+        f"  %which.{n} = urem i32 %item.{n}, {count}",
+        f"  %high.{n} = shl i32 %which.{n}, 10",
+        f"  %middle.{n} = shl i32 %whose.{n}, 5",
+        f"  %upper.{n} = or disjoint i32 %high.{n}, %middle.{n}",
+        f"  %word.{n} = or disjoint i32 %upper.{n}, %sender.{n}",
+        f"  %lanes.{n} = xor i32 %word.{n}, %none",
+    ]
+
+
+def _rotated(lines: list[str], name: str, values: list[str], by: str, extent: int) -> list[str]:
+    """Values rotated to the left by a number below `extent`: in steps of powers of two, each done or not."""
+    for bit in range((extent - 1).bit_length()):
+        lines += [
+            f"  %{name}.bit.{bit} = and i32 {by}, {1 << bit}",
+            f"  %{name}.stays.{bit} = icmp eq i32 %{name}.bit.{bit}, 0",
+        ]
+        turned = values[1 << bit :] + values[: 1 << bit]
+        for n, (here, there) in enumerate(zip(values, turned, strict=True)):
+            lines.append(f"  %{name}.{bit}.{n} = select i1 %{name}.stays.{bit}, TYPE {here}, TYPE {there}")
+        values = [f"%{name}.{bit}.{n}" for n in range(len(values))]
+    return values
