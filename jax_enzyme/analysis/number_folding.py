@@ -1,4 +1,5 @@
-"""What an instruction makes of floating-point numbers, or of integers, for one sample in each place of an array.
+"""What an instruction makes of floating-point numbers, or of integers, for one sample in each place of an array, or for
+one that is the same in all places.
 
     fdiv double 1.0, [0.0, 0.5]        [inf, 2.0]          fcmp uno double [nan, 1.0], 0.0        [1, 0]
 
@@ -55,25 +56,20 @@ def is_foldable(value: I.Instruction) -> bool:
     return isinstance(value, I.BinaryOp | I.UnaryOp | I.Select | I.Cast | I.Compare | I.Freeze)
 
 
-def sample(constant: Value, count: int) -> np.ndarray | None:
-    """A constant, so often; None where it is none that is known."""
+def sample(constant: Value) -> np.ndarray | None:
+    """The one sample of a constant; None where it is none that is known."""
     if isinstance(constant, ConstantFloat) and str(constant.type) in KINDS:
         number = float_value(constant)
         if number is None:
             number = struct.unpack(">d", bytes.fromhex(constant.text[2:].rjust(16, "0")))[0]
-        return np.full(count, number, KINDS[str(constant.type)])
+        return np.full(1, number, KINDS[str(constant.type)])
     integer = int_value(constant)
-    return None if integer is None else np.full(count, integer, np.int64)
+    return None if integer is None else np.full(1, integer, np.int64)
 
 
 def made_of(value: I.Instruction, operands: Sequence[np.ndarray]) -> np.ndarray | None:
     """The result for such operands (of a call, for its arguments); None where some sample has none, or it is not
     known."""
-    with np.errstate(all="ignore"):
-        return _made_of(value, operands)
-
-
-def _made_of(value: I.Instruction, operands: Sequence[np.ndarray]) -> np.ndarray | None:
     if isinstance(value, I.Freeze):
         return operands[0]
     if isinstance(value, I.Select):

@@ -13,7 +13,7 @@ that value. That is seen and not proved: it is enough to warn, and `shortcuts` p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -23,7 +23,8 @@ from jax_enzyme.analysis.number_folding import KINDS, is_foldable, made_of, samp
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.reach import Reached, bottom_up, led_to
+from jax_enzyme.ir.reach import made_of as made_from
 from jax_enzyme.ir.values import Constant, Value, int_value
 
 _MOST_PARTS = 400
@@ -137,31 +138,40 @@ def _among_numbers(question: I.Instruction, parts: _Parts) -> Iterator[tuple[Seq
     given = [v for v in parts.given if str(v.type) in KINDS]
     if len(given) < len(parts.given):
         return
-    many = _Samples(_many(given), len(_MANY))
+    many, any_ = _Samples(_many(given)), [_Samples(_others(given, first)) for first in _ANY]
+    for samples in any_:
+        samples.of(question)
+    around = {kind: list(_surroundings(kind, parts.constants)) for kind in KINDS}
     numbers = (*given, *(i for i in parts.computed if str(i.type) in KINDS))
     for number in numbers[:_MOST_NUMBERS]:
-        around = _surroundings(number, parts.constants)
-        tried = [np.append(v, near) for v, near in around if number in given or _may_be(many.of(number), v)]
+        near = around[str(number.type)]
+        likely = [True] * len(near) if number in given else _may_be(many.of(number), [value for value, _ in near])
+        tried = [np.append(value, others) for (value, others), may in zip(near, likely, strict=True) if may]
         if not tried:
             continue
         joined = np.concatenate(tried).astype(KINDS[str(number.type)])
-        ends = np.cumsum([len(near) for near in tried])[:-1]
-        for answers in zip(*(_answers(question, number, given, first, joined, ends) for first in _ANY), strict=True):
+        begins = np.cumsum([0, *(len(part) for part in tried[:-1])])
+        of_it = led_to([number], parts.computed, _operands)
+        known = [samples.with_sampled(number, joined, of_it).of(question) for samples in any_]
+        for answers in zip(*(_singled(found, len(joined), begins) for found in known), strict=True):
             if None not in answers and len(set(answers)) == 1:
                 yield [number], answers[0] is True
 
 
-def _answers(
-    question: I.Instruction, number: Value, given: Sequence[Value], first: float, joined: Sample, ends: Sample
-) -> list[bool | None]:
-    """What a question says of the values of a number that begin each part of the samples, as `_first_apart` has it."""
-    answers = _Samples({**_others(given, first, len(joined)), number: joined}, len(joined)).of(question)
-    return [None] * (len(ends) + 1) if answers is None else [_first_apart(part) for part in np.split(answers, ends)]
+def _singled(answers: Sample | None, count: int, begins: Sample) -> list[bool | None]:
+    """What a question says of the sample that each part of the samples begins with, where it says something else of all
+    others of the part."""
+    if answers is None:
+        return [None] * len(begins)
+    every = np.broadcast_to(answers, count)
+    same = every == np.repeat(every[begins], np.diff(begins, append=count))
+    alone = np.add.reduceat(same, begins, dtype=np.int64) == 1
+    return [bool(answer) if one else None for answer, one in zip(every[begins], alone, strict=True)]
 
 
-def _others(given: Sequence[Value], first: float, count: int) -> dict[Value, Sample]:
+def _others(given: Sequence[Value], first: float) -> dict[Value, Sample]:
     """Numbers that are any, and no two the same."""
-    return {v: np.full(count, first * (1 + n / 7), KINDS[str(v.type)]) for n, v in enumerate(given)}
+    return {v: np.full(1, first * (1 + n / 7), KINDS[str(v.type)]) for n, v in enumerate(given)}
 
 
 def _many(given: Sequence[Value]) -> dict[Value, Sample]:
@@ -169,49 +179,53 @@ def _many(given: Sequence[Value]) -> dict[Value, Sample]:
     return {v: np.roll(_MANY, n).astype(KINDS[str(v.type)]) for n, v in enumerate(given)}
 
 
-def _may_be(found: Sample | None, value: float) -> bool:
-    """Whether what is computed, of which some samples are given, is seen to be a value for some numbers, or to be less
-    as well as more, and is not that for many: the smaller of a number and 0 is 0 in half of all cases."""
+def _may_be(found: Sample | None, values: Sequence[float]) -> list[bool]:
+    """Whether what is computed, of which some samples are given, is seen to be each of some values for some numbers, or
+    to be less as well as more, and is not that for many: the smaller of a number and 0 is 0 in half of all cases."""
     if found is None:
-        return False
-    some = np.any(found == value) or (np.any(found < value) and np.any(found > value))
-    return bool(some and np.count_nonzero(found == value) < _OFTEN)
+        return [False] * len(values)
+    every, each = np.broadcast_to(found, len(_MANY)), np.array(values)[:, np.newaxis]
+    equal = every == each
+    some = equal.any(1) | (every < each).any(1) & (every > each).any(1)
+    return (some & (np.count_nonzero(equal, 1) < _OFTEN)).tolist()
 
 
 class _Samples:
-    """What is made of some numbers, for each sample of them."""
+    """What is made of some numbers, for each sample of them: of what is the same for all, one sample."""
 
-    def __init__(self, given: Mapping[Value, Sample], count: int) -> None:
-        self._known: dict[Value, Sample | None] = dict(given)
-        self._count = count
+    def __init__(self, given: Mapping[Value, Sample | None]) -> None:
+        self._known = dict(given)
+
+    def with_sampled(self, number: Value, sampled: Sample, made_of_it: Container[Value]) -> _Samples:
+        """The same for other samples of one number: what is not made of it is not asked for again."""
+        kept = {value: known for value, known in self._known.items() if value not in made_of_it}
+        return _Samples({**kept, number: sampled})
 
     def of(self, value: Value) -> Sample | None:
-        pending = [value]
-        while pending:
-            item = pending[-1]
-            if item in self._known:
-                pending.pop()
-                continue
-            if isinstance(item, Constant) or not isinstance(item, I.Instruction):
-                self._known[item] = sample(item, self._count)
-                continue
-            operands = item.arguments if isinstance(item, I.CallBase) else item.operands
-            missing = [v for v in operands if v not in self._known]
-            if missing:
-                pending += missing
-                continue
-            known = [k for v in operands if (k := self._known[v]) is not None]
-            self._known[item] = made_of(item, known) if len(known) == len(operands) and is_foldable(item) else None
+        with np.errstate(all="ignore"):
+            for item, _ in bottom_up(value, _operands, self._known):
+                self._known[item] = self._made(item)
         return self._known[value]
+
+    def _made(self, value: Value) -> Sample | None:
+        if not isinstance(value, I.Instruction):
+            return sample(value)
+        operands = _operands(value)
+        known = [k for v in operands if (k := self._known[v]) is not None]
+        return made_of(value, known) if len(known) == len(operands) and is_foldable(value) else None
+
+
+def _operands(value: Value) -> Sequence[Value]:
+    """What is folded: not the function that is called."""
+    return value.arguments if isinstance(value, I.CallBase) else made_from(value)
 
 
 def _told_apart(question: I.Instruction, given: Mapping[Any, Sample], count: int = 1) -> bool | None:
     """What a question says of the first samples, where it says the same of each and something else of all others."""
-    answers = _Samples(given, len(next(iter(given.values())))).of(question)
-    return None if answers is None else _first_apart(answers, count)
-
-
-def _first_apart(answers: Sample, count: int = 1) -> bool | None:
+    found = _Samples(given).of(question)
+    if found is None:
+        return None
+    answers = np.broadcast_to(found, len(next(iter(given.values()))))
     if np.any(answers[:count] != answers[0]) or np.any(answers[count:] == answers[0]):
         return None
     return bool(answers[0])
@@ -233,18 +247,18 @@ def _parts(question: I.Instruction) -> _Parts:
             found.add(value.operands)
         elif isinstance(value, I.Instruction) and is_foldable(value) and len(computed) < _MOST_PARTS:
             computed.append(value)
-            found.add(value.arguments if isinstance(value, I.CallBase) else value.operands)
+            found.add(_operands(value))
         else:
             given.append(value)
     return _Parts(computed, given, constants, len(computed) < _MOST_PARTS and not looped)
 
 
-def _surroundings(number: Value, constants: Iterable[Constant]) -> Iterator[tuple[float, Sample]]:
-    """The values that a number may be asked for, and numbers on both sides of each, also those that are small, but not
-    so small that they have no square."""
-    least = 0 if str(number.type) == "double" else _SMALL
+def _surroundings(kind: str, constants: Iterable[Constant]) -> Iterator[tuple[float, Sample]]:
+    """The values that a number of a kind may be asked for, and numbers on both sides of each, also those that are
+    small, but not so small that they have no square."""
+    least = 0 if kind == "double" else _SMALL
     yield 0.0, np.array([x for x in _AROUND_ZERO if abs(x) > least])
-    digits = np.finfo(KINDS[str(number.type)]).nmant
+    digits = np.finfo(KINDS[kind]).nmant
     steps = np.exp2(-np.arange(1, digits + 1, 3))
     known = (float_value(constant) for constant in constants)
     for value in dict.fromkeys((1.0, *(k for k in known if k is not None))):

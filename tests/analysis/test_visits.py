@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from jax_enzyme.analysis import escaped, memory, words
+from jax_enzyme.analysis import escaped, memory, single_values, words
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.evaluation import Effort
@@ -12,6 +14,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
@@ -398,3 +401,30 @@ def scans(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_words_that_are_copied_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scans(40, monkeypatch) == scans(20, monkeypatch)
+
+
+OTHERS = "  %p{i} = fmul double %t{i}, {i}.25\n  %t{b} = fsub double %p{i}, {i}.5\n"
+
+
+def sampled(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many samples are made for a question about a number, and about what is made with so many constants."""
+    sizes: list[int] = []
+    made_of = single_values.made_of
+
+    def noted(*given: Any) -> Any:
+        found = made_of(*given)
+        sizes.append(0 if found is None else found.size)
+        return found
+
+    monkeypatch.setattr(single_values, "made_of", noted)
+    steps = "  %t0 = fadd double 1.0, 2.0\n" + "".join(OTHERS.format(i=i, b=i + 1) for i in range(count))
+    end = f"  %r = fadd double %x, %t{count}\n  %q = fcmp ule double %r, 0.0\n  ret i1 %q\n"
+    module = parse(f"define i1 @f(double %x) {{\n{steps}{end}}}")
+    question = next(i for i in module.functions["f"].instructions() if i.opcode == "fcmp")
+    assert isinstance(question, I.Compare) and single_values.answer_at_equality(question) is None
+    monkeypatch.undo()
+    return sum(sizes)
+
+
+def test_questions_that_many_constants_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sampled(80, monkeypatch) <= 2.2 * sampled(40, monkeypatch)
