@@ -46,8 +46,7 @@ class Failures:
         }
         self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
         self.handlers_look = any(map(_looks_at_exception, self.functions))
-        asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
-        self.objects_matter = self.handlers_look and asked
+        self.asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
         self.rethrows = any(callee_name(i) == "__cxa_rethrow" for f in self.functions for i in f.instructions())
         self._taken = address_taken(module)
 
@@ -68,6 +67,12 @@ class Failures:
                     if function not in self.throwing and throws:
                         self.throwing.add(function)
                         changed = True
+
+    def matters(self, object_: Value) -> bool:
+        """May anybody ask a standard exception for its text? Not one that is only thrown, where no handler looks. Of
+        those that were caught by handlers of an earlier run nothing is left but the question."""
+        only_thrown = callee_name(object_) == "__cxa_allocate_exception"
+        return self.asked and (self.handlers_look or not only_thrown)
 
     def _live(self, function: Function) -> Iterator[I.Instruction]:
         """The instructions that control can reach, if nothing throws but what is known to."""

@@ -233,7 +233,7 @@ class Rewriter:
                     self._declarations.memory(builder, "free", caught)
             case name if name.startswith("llvm.eh.typeid.for"):
                 result = const_int(T.I32, self._type_number(clause_type(call.arguments[0])))
-            case name if not self._failures.objects_matter and _STANDARD_OBJECT.match(name) and call.type == T.VOID:
+            case name if self._is_of_no_matter(name, call):
                 pass
             case _:
                 return False
@@ -245,6 +245,12 @@ class Rewriter:
             drop_edge(call.targets[1], builder.block)
             builder.br(call.targets[0])
         return True
+
+    def _is_of_no_matter(self, name: str, call: I.CallBase) -> bool:
+        """Does a call make or end a standard exception that nobody asks for anything?"""
+        return (
+            bool(_STANDARD_OBJECT.match(name)) and call.type == T.VOID and not self._failures.matters(call.arguments[0])
+        )
 
     def _exception_memory(self, builder: Builder, call: I.CallBase) -> Value:
         """An exception that no handler looks at is a local variable; others live as long as they are on their way."""
