@@ -12,7 +12,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FLAG = "-fopenmp"
+_FLAG, _VERSION = "-fopenmp", "-fopenmp-version="
 _PASSES_ON = frozenset({"-Xclang", "-Xflang", "-Xpreprocessor", "-Xcompiler"})
 """Words that hand the next one to a part of the compiler."""
 
@@ -23,7 +23,7 @@ def on_the_host(flags: Sequence[str]) -> list[str]:
     kept: list[str] = []
     found = False
     for flag in flags:
-        if not flag.startswith(_FLAG) or flag == "-fopenmp-simd":
+        if not flag.startswith(_FLAG) or flag.startswith((_VERSION, "-fopenmp-simd")):
             kept.append(flag)
             continue
         found = True

@@ -237,6 +237,10 @@ subroutine k(n, x, y)
   !$omp workshare
   y = y + s
   !$omp end workshare
+  !$omp loop bind(parallel)
+  do i = 1, n
+    y(i) = y(i) + 0.5d0 * x(i)
+  end do
   !$omp critical
   s = s + 1
   !$omp end critical
@@ -262,12 +266,13 @@ def test_directives_mean_what_the_serial_program_means(name: str) -> None:
 
 def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     signature = "n: i32[], x: f64[n], out y: f64[n]"
-    kernel = native(FORTRAN, "k", signature, {"n": 13}, lang="fortran", flags=("-fopenmp",))
+    flags = ("-fopenmp", "-fopenmp-version=52")  # which knows `loop bind(parallel)`
+    kernel = native(FORTRAN, "k", signature, {"n": 13}, lang="fortran", flags=flags)
     t, s = X * np.sum(X**2), np.sum(X**2)
     y = t * t + 1
     y[:12].reshape(4, 3)[:] *= X[:3] * X[:4, None]
     y[:2] *= [2, 3]
-    expected = (y + X + s + X[0]) * (s + X[0] + 1 + X[1]) * np.max(X)
+    expected = (y + 1.5 * X + s + X[0]) * (s + X[0] + 1 + X[1]) * np.max(X)
     np.testing.assert_allclose(kernel.run((), [X])[0], expected, rtol=1e-13)
     agree(three_way(kernel, [X]))
 
