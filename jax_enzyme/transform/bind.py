@@ -44,10 +44,11 @@ from jax_enzyme.transform.declared import (
     is_a_pointer,
     is_structure_by_value,
     mismatch,
-    other_strides,
+    other_pointer,
     result_mismatch,
     shown,
     unlike_memory,
+    written_structure,
 )
 from jax_enzyme.transform.described import Kind, described
 from jax_enzyme.transform.descriptors import Exchanged, assumed_shape
@@ -70,6 +71,7 @@ from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.records import PARTS, SCALARS, Composer, dtype_of, is_pair
 from jax_enzyme.transform.returned import Returned
 from jax_enzyme.transform.source_types import UNION, SourceType, source_type
+from jax_enzyme.transform.spelled import ASK, spelled
 
 PRIMAL = "je.primal"
 
@@ -188,20 +190,27 @@ class _Binder:
             return self._pass_by_value(index, formal, rest)
         if not isinstance(rest[0].type, T.PointerType):
             raise self._no_pointer(index, formal, rest[0].type)
+        return [self._pointer(index, formal)]
+
+    def _pointer(self, index: int, formal: Formal) -> Value:
+        """What is passed for a formal that is behind a pointer."""
+        known = self._source_type(index)
+        if known is not None and not self.prototype.is_fortran and (found := other_pointer(formal, known)):
+            raise self._mismatch(index, replace(found, remedy=self._as_in_source(index)))
         match formal:
             case Plain():
                 self._check_rows(index, formal)
-                return [self.composer.pointer(formal)]
+                return self.composer.pointer(formal)
             case Record():
-                return [self.composer.structures(formal, self._layout(index, formal))]
+                return self.composer.structures(formal, self._layout(index, formal))
             case Null():
-                return [ConstantNull(T.PTR)]
+                return ConstantNull(T.PTR)
             case FunctionOf():
-                return [self._function(formal.name, formal.symbol)]
+                return self._function(formal.name, formal.symbol)
             case Text():
-                return [self._characters(formal.value)]
+                return self._characters(formal.value)
             case Status():
-                return [self.composer.status()]
+                return self.composer.status()
 
     def _described(self, index: int, formal: Formal) -> Value | None:
         """An array with its descriptor, where Fortran takes one."""
@@ -223,7 +232,7 @@ class _Binder:
             address = self.composer.structures(formal, layout)
             return assumed_shape(self.composer, formal, layout.size, fastest_first, address)
         element = source_type(self.module, elements_of(self.module, node))
-        if mismatch(replace(formal.param, dims=()), element, is_dimension=False):
+        if mismatch(replace(formal.param, dims=()), element):
             raise self._other_kind(index, formal)
         if known.kind is not Kind.ASSUMED_SHAPE:
             return self.exchanged.parameter(self.composer, formal, known)
@@ -274,7 +283,7 @@ class _Binder:
     def _other_kind(self, index: int, formal: Formal) -> SignatureError:
         known = self._source_type(index)
         is_record = isinstance(formal, Record) and known is not None and known.is_record
-        remedy = "behind a pointer it is `{...}*`, by value `{...}`" if is_record else None
+        remedy = "behind a pointer it is `{...}*`, by value `{...}`" if is_record else self._as_in_source(index)
         return SignatureError(
             f"`{formal.text('in')}` in the signature, but in the source parameter {index + 1}{self._named(index)} is"
             f" `{known.text if known else '?'}`",
@@ -284,13 +293,9 @@ class _Binder:
 
     def _check_written(self, index: int, record: Record) -> None:
         known = self._source_type(index)
-        written = [m for m in record.members if isinstance(m, Plain) and m.in_place and m.param.direction == "out"]
-        if known is not None and known.is_const and record.is_pointer and written:
-            raise SignatureError(
-                f"`{written[0].param.name}` is `out` in the signature, but parameter {index + 1}{self._named(index)}"
-                f" is `{known.text}`, where nothing can be written",
-                self._place(),
-            )
+        found = None if known is None else written_structure(record, known)
+        if found is not None:
+            raise self._mismatch(index, found)
 
     def _check_rows(self, index: int, formal: Plain) -> None:
         node = self._node(index)
@@ -302,7 +307,19 @@ class _Binder:
             f"`{formal.text('in')}` in the signature is a pointer, but in the source parameter"
             f" {index + 1}{self._named(index)} is {shown(self._source_type(index), kind)}",
             self._place(),
+            self._as_in_source(index),
         )
+
+    def _as_in_source(self, index: int) -> str:
+        """How a parameter is declared that the signature has something else for."""
+        node, formal = self._node(index), self.formals[index]
+        name = formal.param.name if isinstance(formal, Plain) else formal.name
+        known = self._source_type(index)
+        kinds = [a.type for a in self.kernel.arguments[index : index + 1]]
+        if node is None or known is None or known.is_record:
+            return ASK
+        by_reference = self.prototype.is_fortran and kinds == [T.PTR]
+        return spelled(self.module, name, node, self.signature.order, by_reference=by_reference)
 
     def _pass_by_value(self, index: int, record: Record, rest: Sequence[Argument]) -> list[Value]:
         """Targets pass a small structure in registers, in words that need not be its members, others in memory, and so
@@ -509,8 +526,13 @@ class _Binder:
         # flang describes a character as an integer.
         if known is None or param in self._texts() or is_a_pointer(known, argument):
             return
-        found = mismatch(param, known, is_dimension=self.signature.is_dimension(param.name))
-        found = found or other_strides(param, known, self.signature.order, self.sizes)
+        found = mismatch(
+            param,
+            known,
+            is_dimension=self.signature.is_dimension(param.name),
+            order=self.signature.order,
+            sizes=self.sizes,
+        )
         if found is not None:
             raise self._mismatch(index, found)
 
@@ -572,7 +594,7 @@ class _Binder:
             f"`{param}` in the signature means {expected}, but in the source parameter {index + 1}{self._named(index)}"
             f" is {shown(known, kind)}",
             self._place(),
-            declared_as(param, known, kind, dtype_of(kind)),
+            declared_as(param, known, kind, dtype_of(kind)) or self._as_in_source(index),
         )
 
     def _wrong_result(self, kind: T.Type) -> SignatureError:

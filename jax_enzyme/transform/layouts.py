@@ -18,6 +18,7 @@ from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature.expressions import Expression, evaluate
 from jax_enzyme.signature.formals import Formal, Null, Plain, Record
+from jax_enzyme.signature.model import Order
 from jax_enzyme.signature.params import INTEGERS, Param
 from jax_enzyme.transform.declared import mismatch
 from jax_enzyme.transform.described import Described, described
@@ -54,6 +55,9 @@ class Layout:
     def of(self, record: Record) -> Iterator[tuple[Formal, int, Layout | None, Described | None]]:
         """The members of a structure, with their places, layouts and descriptors."""
         return zip(record.members, self.offsets, self.inner, self.known, strict=True)
+
+
+_ORDERS: tuple[Order, ...] = ("C", "F")
 
 
 class Differs(Exception):
@@ -150,7 +154,7 @@ def _laid_out(module: Module, record: Record, node: MDNode, members: Sequence[Me
         found = members[index]
         try:
             known.append(_descriptor(module, formal, found))
-            inner.append(_member_layout(module, formal, found) if known[-1] is None else None)
+            inner.append(_member_layout(module, _alone(record, formal), found) if known[-1] is None else None)
         except _Wrong:
             named = f"`{found.known.text} {found.name}`"
             raise Differs(
@@ -180,6 +184,14 @@ def _alignment(module: Module, value: MDValue | str | None) -> int:
 
 class _Wrong(Exception):
     pass
+
+
+def _alone(record: Record, formal: Formal) -> Formal:
+    """A member without the word that stands before its structure: `inout` is meant for those members that the source
+    may write."""
+    if not isinstance(formal, Plain) or not formal.param.direction == record.direction == "inout":
+        return formal
+    return replace(formal, param=replace(formal.param, direction="in"))
 
 
 def record_type(module: Module, value: MDValue | str | None) -> MDNode | None:
@@ -311,7 +323,7 @@ def _descriptor(module: Module, formal: Formal, found: Member) -> Described | No
     if not isinstance(formal, Plain) or formal.in_place or formal.levels or known.beyond(formal) is not None:
         raise _Wrong
     element = source_type(module, elements_of(module, found.type))
-    if len(formal.own or ()) != known.rank or mismatch(_scalar(formal), element, is_dimension=False):
+    if len(formal.own or ()) != known.rank or mismatch(_scalar(formal), element):
         raise _Wrong
     return known
 
@@ -328,7 +340,7 @@ def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | No
             if formal.param.dtype not in INTEGERS or not found.size <= size <= found.room:
                 raise _Wrong
             return None
-        if is_pointer or size != found.size or mismatch(_element(formal), found.known, is_dimension=False):
+        if is_pointer or size != found.size or mismatch(_element(formal), found.known):
             raise _Wrong
         return None
     if isinstance(formal, Record) and not formal.is_pointer:
@@ -367,7 +379,8 @@ def fits_behind(module: Module, formal: Plain, value: MDValue | str | None) -> b
             return True
         if node.get("tag") not in POINTERS:
             return False
-    return mismatch(_element(formal), source_type(module, value), is_dimension=False) is None
+    known = source_type(module, value)
+    return any(mismatch(_element(formal), known, order=order) is None for order in _ORDERS)
 
 
 def _scalar(formal: Plain) -> Param:

@@ -75,7 +75,8 @@ class SourceType:
     value is made of, each kind of piece once. `is_record`: as a structure, or a union by value; `is_const`: and the
     source may not write there. `special` says what no plain array can be passed for: a descriptor behind the pointer,
     or an object of a library. `extents` are those of an array's dimensions, fastest first: None for those that are no
-    numbers."""
+    numbers. `element_bytes` is the size of what the arrays are of, or the pointer leads to; `is_reference`: to one of
+    them, not to the first of many."""
 
     text: str
     pieces: tuple[Piece, ...] = ()
@@ -84,6 +85,8 @@ class SourceType:
     is_const: bool = False
     special: str | None = None
     extents: tuple[int | None, ...] = ()
+    element_bytes: int | None = None
+    is_reference: bool = False
 
 
 def source_type(module: Module, value: MDValue | str | None) -> SourceType:
@@ -104,7 +107,22 @@ def source_type(module: Module, value: MDValue | str | None) -> SourceType:
         is_pointer and (_is_constant(module, inner) or _is_shared(outer)),
         _special(module, node),
         _extents(module, outer),
+        _element_bytes(module, node),
+        _is_reference(outer),
     )
+
+
+def _is_reference(outer: MDNode | None) -> bool:
+    if outer is None or outer.get("tag") not in POINTERS:
+        return False
+    return outer.get("tag") != "DW_TAG_pointer_type" or (outer.string("name") or "").startswith("&")  # as Rust has it
+
+
+def _element_bytes(module: Module, node: MDNode | None) -> int | None:
+    while node is not None and node.get("tag") == "DW_TAG_array_type":
+        node = plain_type(module, node.get("baseType"))
+    bits = None if node is None else node.number("size")
+    return None if not bits else bits // 8
 
 
 def _extents(module: Module, outer: MDNode | None) -> tuple[int | None, ...]:
@@ -113,7 +131,7 @@ def _extents(module: Module, outer: MDNode | None) -> tuple[int | None, ...]:
     if outer.get("tag") not in POINTERS:  # Fortran's arrays are described as such
         return tuple(array_extents(module, outer))
     # A pointer leads to the first of many, a reference to all of an array.
-    extents: list[int | None] = [None] if outer.get("tag") == "DW_TAG_pointer_type" else []
+    extents: list[int | None] = [] if _is_reference(outer) else [None]
     element = plain_type(module, outer.get("baseType"))
     while element is not None and (found := array_extents(module, element)):
         extents += found
@@ -159,6 +177,8 @@ def _through(module: Module, value: MDValue | str | None, tags: Collection[str])
 def _is_shared(pointer: MDNode | None) -> bool:
     """Rust says in the name of a pointer that nothing is written through it."""
     name = (None if pointer is None else pointer.string("name")) or ""
+    if name.startswith("&"):
+        return not name.startswith("&mut ") and "core::cell::" not in name and "core::sync::" not in name
     return name.startswith("*const ")
 
 

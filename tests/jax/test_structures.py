@@ -360,7 +360,7 @@ def test_dimensions_in_structures() -> None:
         ("{k: f64, mass: f64[n]*, id: i32, at: {y: f64, x: f64}, w: f32[3]}*", "another order"),
         ("{k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3], z: f64}*", "no member 6"),
         ("{k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}", "`{...}*`"),
-        ("{out k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}*", "nothing can be written"),
+        ("{out k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}*", "where it cannot write"),
     ],
 )
 def test_another_structure_is_refused_with_both_sides(declared: str, cause: str) -> None:
