@@ -125,8 +125,12 @@ class _Comparisons:
 
         for function in self._points_to.functions:
             for both in self._halves(function):
-                if both.number in activity.varied and consequences.of_both(
-                    both.as_below, both.as_above, lambda item: not _is_named(item)
+
+                def goes_on(item: object, both: Halves = both) -> bool:
+                    return not _is_named(item) and not both.make(item)
+
+                if not activity.varied.isdisjoint(both.numbers) and consequences.of_both(
+                    both.as_below, both.as_above, goes_on
                 ):
                     place = _place(self._base.module, function, both.as_above[0], Decided(()))
                     yield ExactComparison(place, False)

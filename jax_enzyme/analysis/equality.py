@@ -16,7 +16,7 @@ from typing import TypeGuard
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.orders import Relations, sign_asked
 from jax_enzyme.analysis.signs import is_clamped, is_never_negative, is_next_to_zero
-from jax_enzyme.analysis.single_values import answer_at_equality
+from jax_enzyme.analysis.single_values import answer_at_equality, is_ordering
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -176,7 +176,7 @@ def _conditions(value: Value) -> Iterable[Value]:
 
 
 def _orders(value: Value) -> TypeGuard[I.Compare]:
-    return isinstance(value, I.Compare) and value.opcode == "fcmp" and value.predicate[1:] in ("lt", "le", "gt", "ge")
+    return isinstance(value, I.Compare) and is_ordering(value)
 
 
 def _is_step(value: Value, other: Value) -> bool:
@@ -203,17 +203,12 @@ _MANY = 2000
 def _compares_bits(comparison: I.Instruction) -> bool:
     """Whether bits of numbers, or what is not finite, are asked for so that the numbers are compared for equality by
     that, or the bytes of two places in memory with each other: `memcmp(x, zeros, size) == 0`."""
-    if not _is_ordinary(comparison) and answer_at_equality(comparison) is not None:
+    if answer_at_equality(comparison) is not None:
         return True
     if not isinstance(comparison, I.Compare) or comparison.predicate not in ("eq", "ne"):
         return False
     value, other = comparison.operands
     return int_value(other) == 0 and compared_places(value) is not None
-
-
-def _is_ordinary(comparison: I.Instruction) -> bool:
-    """Whether numbers are put in order by it, or one and a number that is not infinite."""
-    return _orders(comparison) and not any(map(_is_not_finite, comparison.operands))
 
 
 def compared_places(call: Value) -> tuple[Value, Value] | None:
@@ -292,7 +287,7 @@ def _bounds_zero(comparison: I.Compare) -> bool | None:
 def holds_at_equality(comparison: I.Instruction) -> bool:
     if not isinstance(comparison, I.Compare):
         return _zero_class(comparison) is True or answer_at_equality(comparison) is True
-    if compared(comparison) is None and not _is_ordinary(comparison):
+    if compared(comparison) is None:
         answer = answer_at_equality(comparison)
         if answer is not None:
             return answer

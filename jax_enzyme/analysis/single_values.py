@@ -5,10 +5,15 @@
     (high & 0x7fffffff | low) == 0     icmp eq i32 (or ...), 0                                   true at 0
     isinf(1 / x), isnan(x / x)         fcmp oeq (fabs (fdiv 1.0, %x)), inf                       true at 0
     ceil(x) == floor(x)                fcmp oeq (ceil %x), (floor %x)                            true at integers
+    (int)ceil(x) == (int)floor(x)      icmp eq (fptosi (ceil %x)), (fptosi (floor %x))           true at integers
+    1 / fabs(x) > DBL_MAX              fcmp ogt (fdiv 1.0, (fabs %x)), 1.7e308                   true at 0
+    cos(x) < 1                         fcmp olt (cos %x), 1.0                                    false at 0
 
 Such a question is answered for numbers at the value and on both sides of it, near and far; other numbers that it is
 about are any then. Where all on both sides have one answer, and the value has the other, it asks whether the number is
-that value. That is seen and not proved: it is enough to warn, and `shortcuts` proves nothing of it.
+that value. That is seen and not proved: it is enough to warn, and `shortcuts` proves nothing of it. Two numbers that
+are put in order may be the same there, and round to the same next to it: further away one of them is the larger, on
+both sides.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ _MANY, _OFTEN = np.array([0, *_DIFFERENT, *np.linspace(-3.1, 3.7, 50)]), 4
 _WIDTHS = (8, 16, 32, 64)
 _SMALL = 1e-18
 """Below, numbers of type float have no square."""
+_FAR = 0.005
 _ANY = (0.7310585786300049, -1.6180339887498949)
 
 Sample = np.ndarray
@@ -86,11 +92,29 @@ def _singled_out(question: I.Instruction) -> Iterator[tuple[Sequence[Value], boo
         return
     parts = _parts(question)
     if not isinstance(question, I.Compare) or question.opcode != "icmp":
-        yield from _among_numbers(question, parts)
+        if not _grows(question, parts):
+            yield from _among_numbers(question, parts)
+    elif any(isinstance(i, I.Cast) and i.opcode == "fptosi" for i in parts.computed):
+        if parts.all and not parts.of_bits:
+            yield from _among_numbers(question, parts)
     elif parts.of_bits:
         answer = _among_bits(question, parts.of_bits, parts)
         if answer is not None:
             yield parts.of_bits, answer
+
+
+def _grows(question: I.Instruction, parts: _Parts) -> bool:
+    """Whether numbers are put in order that are sums of others, so that a number that becomes larger changes the answer
+    once: what most orderings are."""
+    if not isinstance(question, I.Compare) or not is_ordering(question):
+        return False
+    made = (i for i in parts.computed if i is not question)
+    return all(i.opcode in ("fadd", "fsub", "fneg", "fpext", "fptrunc", "sitofp") for i in made)
+
+
+def is_ordering(question: I.Compare) -> bool:
+    """Whether it is asked which of two numbers is the larger."""
+    return question.opcode == "fcmp" and question.predicate[1:] in ("lt", "le", "gt", "ge")
 
 
 def _among_bits(question: I.Compare, numbers: Sequence[Value], parts: _Parts) -> bool | None:
@@ -152,21 +176,41 @@ def _among_numbers(question: I.Instruction, parts: _Parts) -> Iterator[tuple[Seq
         joined = np.concatenate(tried).astype(KINDS[str(number.type)])
         begins = np.cumsum([0, *(len(part) for part in tried[:-1])])
         of_it = led_to([number], parts.computed, _operands)
-        known = [samples.with_sampled(number, joined, of_it).of(question) for samples in any_]
-        for answers in zip(*(_singled(found, len(joined), begins) for found in known), strict=True):
+        known = [samples.with_sampled(number, joined, of_it) for samples in any_]
+        for answers in zip(*(_singled(question, samples, joined, begins) for samples in known), strict=True):
             if None not in answers and len(set(answers)) == 1:
                 yield [number], answers[0] is True
 
 
-def _singled(answers: Sample | None, count: int, begins: Sample) -> list[bool | None]:
+def _singled(question: I.Instruction, samples: _Samples, joined: Sample, begins: Sample) -> list[bool | None]:
     """What a question says of the sample that each part of the samples begins with, where it says something else of all
-    others of the part."""
+    others of the part, or of those that `_first_touches` goes by."""
+    answers = samples.of(question)
     if answers is None:
         return [None] * len(begins)
-    every = np.broadcast_to(answers, count)
-    same = every == np.repeat(every[begins], np.diff(begins, append=count))
+    every = np.broadcast_to(answers, len(joined))
+    same = every == np.repeat(every[begins], np.diff(begins, append=len(joined)))
     alone = np.add.reduceat(same, begins, dtype=np.int64) == 1
-    return [bool(answer) if one else None for answer, one in zip(every[begins], alone, strict=True)]
+    found = [bool(answer) if one else None for answer, one in zip(every[begins], alone, strict=True)]
+    if not isinstance(question, I.Compare) or not is_ordering(question):
+        return found
+    one, other = (samples.of(operand) for operand in question.operands)
+    assert one is not None and other is not None
+    parts = (np.split(np.broadcast_to(of, len(joined)), begins[1:]) for of in (joined, one, other, every))
+    touched = (_first_touches(*part) for part in zip(*parts, strict=True))
+    return [answer if apart is None else apart for apart, answer in zip(found, touched, strict=True)]
+
+
+def _first_touches(number: Sample, one: Sample, other: Sample, answers: Sample) -> bool | None:
+    """What an ordering says of the first sample, where both numbers are the same for it, one of them is the larger for
+    all that are not next to it, and none the other way round."""
+    with np.errstate(all="ignore"):
+        larger = np.where(one == other, 0, np.where(one > other, 1, -1))
+        far = np.abs(number - number[0]) > _FAR * max(1.0, abs(number[0]))
+    if larger[0] or np.isnan(one).any() or np.isnan(other).any():
+        return None
+    apart = len(set(larger[1:]) - {0}) == 1 and not np.any(answers[far] == answers[0])
+    return bool(answers[0]) if apart else None
 
 
 def _others(given: Sequence[Value], first: float) -> dict[Value, Sample]:

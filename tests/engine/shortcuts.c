@@ -1,4 +1,5 @@
 // Work that is left out at exact values. What is in a function's name: see test_shortcuts.py.
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -661,6 +662,13 @@ double no_inverse(double x, double z) { return isinf(1 / x) ? z : z + x * z; }
 
 double whole(double x, double z) { return ceil(x) == floor(x) ? z : z + sin(3 * x) * z; }
 
+double whole_by_integers(double x, double z) { return (int)ceil(x) == (int)floor(x) ? z : z + sin(3 * x) * z; }
+
+// bounds that numbers grow beyond, or touch, at one value alone
+double beyond(double x, double z) { return 1 / fabs(x) > DBL_MAX ? z : z + x * z; }
+
+double touched(double x, double z) { return cos(x) < 1 ? z + x * z : z; }
+
 double nothing_added(double x, double z) { return x + z == z ? z : z + sin(x) * z; }
 
 // two orderings, one after the other
@@ -668,6 +676,13 @@ double either_side(double x, double z) {
   double sum = z;
   if (x > 0) sum += sin(x) * z;
   if (x < 0) sum += x * z;
+  return sum;
+}
+
+double either_of_two(double x, double z) {
+  double sum = z;
+  if (x > z) sum += sin(x - z) * z;
+  if (x < z) sum += (x - z) * z;
   return sum;
 }
 
@@ -714,6 +729,13 @@ double mixed_bits(double x, double z) {
 double upwind(double x, double z) {
   double above = x > 0 ? x : 0, below = x < 0 ? x : 0;
   return above * z + below * z * z;
+}
+
+// numbers that are put in order, and bounds that are no single values
+double put_in_order(double x, double z) {
+  double most = x > z ? x * x : z * z, least = x < z ? x : z;
+  double near = fabs(x - z) <= 1e-8 * fabs(x) ? z : x, small = fabs(x) < 1e-12 ? x * z : x;
+  return (exp(-x) < 1e-10 ? most : least * near) * ((int)x == (int)z ? small : 1);
 }
 
 double guarded_result(double x, double z) { return isnan(x) || isinf(1 / (1 + x * x + z * z)) ? 0 : x * z; }

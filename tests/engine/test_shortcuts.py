@@ -110,6 +110,10 @@ UNPROVED: dict[str, Row] = {
     "no_quotient": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "no_inverse": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "whole": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "whole_by_integers": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "beyond": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "touched": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "either_of_two": ("x: f64, z: f64 -> f64", (0.6, 0.6)),
     "nothing_added": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "either_side": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "mixed_bits": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
@@ -133,6 +137,7 @@ SILENT: dict[str, Row] = {
     "upwind": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "in_quarters": ("x: f64, z: f64 -> f64", (0.3, 0.6)),
     "slope": ("x: f64, y: f64, z: f64 -> f64", (0.3, 0.6, 0.2)),
+    "put_in_order": ("x: f64, z: f64 -> f64", (0.6, 0.6)),
     "guarded_result": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
