@@ -39,7 +39,7 @@ from jax_enzyme.transform.layouts import (
     record_type,
     structure_bytes,
 )
-from jax_enzyme.transform.prototype import Prototype, prototype
+from jax_enzyme.transform.prototype import ANY, Prototype, prototype
 from jax_enzyme.transform.retyping import literal_structures
 from jax_enzyme.transform.source_types import UNION, plain_type, source_type
 
@@ -366,6 +366,9 @@ class _Suggestion:
         counts = declared_counts(self.module, node)
         if counts:
             return f"[{','.join(map(str, reversed(counts)))}]"
+        if extents := () if root.path else self.known.extents.get(self.known.parameter_name(root.index) or "", ()):
+            *extents, last = map(_allowed, extents)
+            return f"[{','.join([self._last(root, name, item, extents) if last == ANY else last, *reversed(extents)])}]"
         known = self.found.get(root)
         dims = None if known is None else self._extent(known.sizes, item)
         if dims is None:
@@ -376,6 +379,20 @@ class _Suggestion:
             if known is not None and not known.is_exact:
                 self.open.append(name)
         return f"[{dims}]"
+
+    def _last(self, root: Root, name: str, item: int, others: Sequence[str]) -> str:
+        """How many rows of so many elements hold all sizes: what is touched of the last of them is no more than one."""
+        known = self.found.get(root)
+        row = next((r for r, n in self.names.items() if [n] == others), None)
+        sizes = [size.terms for size in known.sizes if size.constant is None] if known is not None and row else []
+        rows = [_rows(terms, row, item) for terms in sizes if row]
+        found = {self._written(Size(terms), item) if terms else None for terms in rows}
+        if len(found) != 1 or None in found or (known is not None and not known.is_exact):
+            self.open.append(name)
+        if len(found) != 1 or None in found:
+            return UNKNOWN
+        self.shapes.append(name)
+        return str(*found)
 
     def _extent(self, sizes: Sequence[Size], item: int) -> str | None:
         """The elements that hold all sizes, as text; an empty one for a single element."""
@@ -427,6 +444,18 @@ class _Suggestion:
         if not any(piece.kind == "number" for piece in known.pieces):
             return ""
         return f" -> {self._dtype(self.known.result_node)}"
+
+
+def _rows(terms: Mapping[tuple[Root, ...], int], row: Root, item: int) -> dict[tuple[Root, ...], int]:
+    """How many rows hold so many bytes, times the bytes of an element: `m*l - l + n` elements are m rows of l."""
+    rows: dict[tuple[Root, ...], int] = {(): 0}
+    for key, value in terms.items():
+        if row in key:
+            index = key.index(row)
+            rows[(*key[:index], *key[index + 1 :])] = value
+    if any(row not in key for key in terms):
+        rows[()] += item
+    return {key: value for key, value in rows.items() if value}
 
 
 def _allowed(name: str) -> str:

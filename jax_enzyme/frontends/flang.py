@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
-from jax_enzyme.frontends.fortran_intents import with_intents
+from jax_enzyme.frontends.fortran_arguments import with_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
@@ -70,7 +70,7 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     if _OPENMP in ir:
         ir = optimised(make_serial(parse(ir), source.name))
     fixed = "-ffixed-form" in others or (source.path or Path(source.name)).suffix.lower() in _FIXED
-    return with_intents(ir, source.text, fixed=fixed and "-ffree-form" not in others), {**of_mpi, **made}
+    return with_arguments(ir, source.text, fixed=fixed and "-ffree-form" not in others), {**of_mpi, **made}
 
 
 def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolchain.Files) -> toolchain.Files:

@@ -5,8 +5,8 @@ All of it is optional: a function without debug information has an empty prototy
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jax_enzyme.ir.debug import is_written_in, resolve
@@ -17,6 +17,10 @@ from jax_enzyme.transform.source_types import POINTERS, SourceType, plain_type, 
 
 INTENTS = MappingProxyType({"in": "je.intent.in", "out": "je.intent.out"})
 """The annotations of a procedure that list the arguments which Fortran's text says are only read, and only written."""
+EXTENTS = "je.extents"
+"""The annotation that says how large an array is in each direction, as Fortran's text does."""
+ANY = "*"
+"""What it says of the last direction, where Fortran does not say how many there are."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Prototype:
     """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known, and has
     those of the source: not the lengths of its texts, which a Fortran compiler adds. `nodes` and `result_node` are the
     same types as the debug information has them; `outputs` are the names of arguments that Fortran says are
-    only written."""
+    only written, `extents` the sizes of its arrays that other arguments say, fastest first."""
 
     name: str
     place: str | None = None
@@ -36,6 +40,7 @@ class Prototype:
     nodes: tuple[MDValue, ...] = ()
     result_node: MDValue | None = None
     outputs: frozenset[str] = frozenset()
+    extents: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def parameter_name(self, index: int) -> str | None:
         """The name of a parameter in the source, counted from 0."""
@@ -81,20 +86,21 @@ def prototype(module: Module, function: Function) -> Prototype:
         tuple(nodes or ())[1:],
         nodes[0] if nodes else None,
         _of_intent(module, subprogram, "out"),
+        {array: extents for array, *extents in _notes(module, subprogram, EXTENTS)},
     )
 
 
 def _of_intent(module: Module, subprogram: MDNode, intent: str) -> frozenset[str]:
     """The arguments of which Fortran says so."""
+    return frozenset(name for words in _notes(module, subprogram, INTENTS[intent]) for name in words[0].split(","))
+
+
+def _notes(module: Module, subprogram: MDNode, kind: str) -> Iterator[list[str]]:
+    """What the annotations of a kind say of a procedure."""
     annotations = resolve(module, subprogram.get("annotations"))
-    notes = [] if annotations is None else [resolve(module, note) for note in annotations.operands]
-    return frozenset(
-        name
-        for note in notes
-        if note is not None and len(note.operands) == 2 and note.operands[0] == MDString(INTENTS[intent])
-        if isinstance(text := note.operands[1], MDString)
-        for name in text.text.split(",")
-    )
+    for note in () if annotations is None else (resolve(module, note) for note in annotations.operands):
+        if note is not None and note.operands[:1] == [MDString(kind)]:
+            yield [word.text for word in note.operands[1:] if isinstance(word, MDString)]
 
 
 def _of_fortran(module: Module, known: SourceType | None, node: MDValue) -> SourceType | None:

@@ -156,6 +156,7 @@ def test_fortran() -> None:
       end do
     end subroutine"""
     text = je.suggest_signature(source, "smooth", lang="fortran")
+    assert text == "n: i32[], m: i32[], x: f64[m,n], out y: f64[n]"  # as it is declared, however it is used
     smooth = je.kernel(source, "smooth", text, lang="fortran")
     x = jnp.arange(6.0).reshape(3, 2)  # m rows of n in C's order
     np.testing.assert_allclose(smooth(x), (x**2).sum(0))
@@ -189,7 +190,7 @@ def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
       end subroutine
     end module"""
     text = je.suggest_signature(source, "squares", lang="fortran")
-    assert text.startswith("out r: f64[n], n: i32[], x: f64[n]  # guessed")
+    assert text.startswith("out r: f64[n], n: i32[], x: f64[n]  # guessed: directions of r")
     x = jnp.arange(3.0)
     np.testing.assert_allclose(je.kernel(source, "squares", text, lang="fortran")(x), x**2)
     # What is said to be an output is no guess, however it is written.
@@ -198,6 +199,26 @@ def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
     assert text == "inout x: f64[2], out total: f64[], out first: f64[]  # guessed: directions of x"
     sums = je.kernel(source, "m::sums", lang="fortran")
     np.testing.assert_array_equal(jnp.stack(sums(jnp.array([2.0, 3.0]))[1:]), [5, 2])
+
+
+def test_fortran_arrays_of_which_parts_are_touched() -> None:
+    """What is declared counts, where arguments say it: with bounds, strides, and in the words of FORTRAN 77."""
+    need("flang-22")
+    source = """
+      subroutine old(n, incfd, x, f, d, t, u, work, ldw)
+      integer n, incfd, ldw, i
+      double precision x(n), f(incfd, n), t
+      real*8 d
+      dimension d(incfd, *), t(0:2*n), u(3, -1:n),
+     +          work(ldw, 1)
+      double precision u, work
+      do 10 i = 1, n
+        d(1, i) = f(1, i)**2 * x(i) + t(i) + u(1, i)
+   10   work(1, i) = 0
+      end"""
+    text = je.suggest_signature(source, "old", lang="fortran", flags=("-ffixed-form",)).partition("  #")[0]
+    assert "x: f64[n], f: f64[n,incfd], " in text and ", t: f64[2*n+1], u: f64[n+2,3], " in text
+    assert ", out d: f64[n,incfd], " in text and "work: f64[n,ldw], " in text
 
 
 def test_fortran_scalars_that_are_handed_on() -> None:

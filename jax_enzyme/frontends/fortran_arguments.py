@@ -1,0 +1,196 @@
+"""What Fortran says of its arguments and flang does not hand on: which of them a procedure may not write to, which
+have nothing for it to read, and how large arrays are, where that is not a number.
+
+    real(8), intent(in) :: x(m, n)        !6 = distinct !DISubprogram(name: "k", ..., annotations: !90)
+    real(8), intent(out) :: y(0:n)        !90 = !{!91, !92, !93, !94}
+                                          !91 = !{!"je.intent.in", !"x"}
+                                          !92 = !{!"je.intent.out", !"y"}
+                                          !93 = !{!"je.extents", !"x", !"m", !"n"}
+                                          !94 = !{!"je.extents", !"y", !"n+1"}
+    real(8) a(lda, *)                     !{!"je.extents", !"a", !"lda", !"*"}
+
+The text is read from the line on that debug information gives for a procedure, as far as its declarations are plain:
+what is not understood is left open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jax_enzyme.transform.prototype import ANY, EXTENTS, INTENTS
+
+_SUBPROGRAM = re.compile(r'^(!\d+ = distinct !DISubprogram\(name: "(\w+)".*, line: (\d+),.*)\)$', re.MULTILINE)
+_NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
+_HEAD = re.compile(r"\b(subroutine|function)\s+(\w+)\s*(\(([^)]*)\))?(.*\bresult\s*\(\s*(\w+))?")
+_INTERFACE = re.compile(r"(end\s*|abstract\s+)?interface\b")
+_END = re.compile(r"contains$|end\s*(subroutine|function|procedure)?\s*\w*$")
+_INTENT = re.compile(r"intent\s*\(\s*(in\s*out|inout|in|out)\s*\)")
+_ELSEWHERE = re.compile(r"\b(pointer|type\s*\(|class\s*\()")
+"""Arguments that may lead to other memory, where a procedure may write or read."""
+_DECLARES = re.compile(
+    r"(real|double\s*precision|double\s*complex|complex|integer|logical|dimension)\b"
+    r"(\s*\*\s*\d+|(?<!dimension)\s*\([^()]*(\([^()]*\)[^()]*)*\))?\s*"
+)
+_DIMENSION = re.compile(r"\bdimension\s*\(")
+_PLAIN = re.compile(r"\w+([+*-]\w+)*")
+"""An extent that a signature has words for: sums and products of arguments and numbers."""
+
+
+def with_arguments(ir: str, text: str, *, fixed: bool) -> str:
+    """The IR of a source with what its text says of the arguments of its procedures in their debug information."""
+    lines = text.lower().splitlines()
+    number = max((int(match[1]) for match in _NODE.finditer(ir)), default=-1)
+    nodes: list[str] = []
+
+    def node(*operands: str) -> str:
+        nonlocal number
+        number += 1
+        nodes.append(f"!{number} = !{{{', '.join(operands)}}}\n")
+        return f"!{number}"
+
+    def annotated(match: re.Match[str]) -> str:
+        notes = [node(*(f'!"{word}"' for word in note)) for note in _notes(lines, match[2], int(match[3]), fixed)]
+        return f"{match[1]}, annotations: {node(*notes)})" if notes else match[0]
+
+    ir = _SUBPROGRAM.sub(annotated, ir)
+    return ir + "".join(nodes)
+
+
+def _notes(lines: list[str], name: str, line: int, fixed: bool) -> list[tuple[str, ...]]:
+    """What is said of the arguments of a procedure: what it is, of which of them, and more."""
+    first, *statements = _specification(lines, name, line, fixed) or ("",)
+    head = _HEAD.search(first)
+    if head is None:
+        return []
+    arguments = [*(head[4] or "").replace(" ", "").split(","), head[6] or head[2]]
+    extents = _extents(statements, arguments)
+    return [
+        *((INTENTS[intent], ",".join(names)) for intent, names in _intents(statements).items()),
+        *((EXTENTS, array, *bounds) for array, bounds in extents.items()),
+    ]
+
+
+def _specification(lines: list[str], name: str, line: int, fixed: bool) -> list[str]:
+    """The statements of a procedure, its head first, without those of the interfaces in it and of the procedures that
+    it contains."""
+    statements = _statements(lines[line - 1 :], fixed)
+    found = [next(statements, "")]
+    if not re.search(rf"\b(subroutine|function)\s+{name}\b", found[0]):
+        return []
+    nested = 0
+    for statement in statements:
+        if interface := _INTERFACE.match(statement):
+            nested += -1 if (interface[1] or "").startswith("end") else 1
+        elif not nested and _END.match(statement):
+            break
+        elif not nested:
+            found.append(statement)
+    return found
+
+
+def _intents(statements: list[str]) -> dict[str, list[str]]:
+    """The arguments of a procedure by their intents, those of `INTENTS`."""
+    found: dict[str, set[str]] = {}
+    for statement in statements:
+        if (intent := _INTENT.search(statement)) and "::" in statement:
+            attributes, _, declared = statement.partition("::")
+            for variable, _ in _declared(declared):
+                found.setdefault(variable, set()).add("other" if _ELSEWHERE.search(attributes) else intent[1])
+    by_intent = {intent: [v for v, intents in found.items() if intents == {intent}] for intent in INTENTS}
+    return {intent: names for intent, names in by_intent.items() if names}
+
+
+def _extents(statements: list[str], arguments: list[str]) -> dict[str, list[str]]:
+    """How large arrays are in each direction, where the arguments of the procedure say it."""
+    found: dict[str, set[str]] = {}
+    for statement in statements:
+        if not (declares := _DECLARES.match(statement)):
+            continue
+        attributes, separator, declared = statement.partition("::")
+        of_all = None
+        if not separator:
+            declared = statement[declares.end() :]
+        elif dimension := _DIMENSION.search(attributes):
+            of_all = _inside(attributes[dimension.end() :])
+        for variable, bounds in _declared(declared):
+            if variable in arguments and (said := bounds or of_all) is not None:
+                found.setdefault(variable, set()).add(said)
+    sizes = {
+        array: [_extent(bound, arguments) for bound in _listed(bounds)]
+        for array, (bounds, *others) in found.items()
+        if not others
+    }
+    return {
+        array: [e for e in (*extents, last) if e]
+        for array, (*extents, last) in ((a, _to_the_end(e)) for a, e in sizes.items() if e)
+        if all(extents) and last and (extents or last != ANY)
+    }
+
+
+def _to_the_end(extents: list[str | None]) -> list[str | None]:
+    """In programs that are older than `a(lda, *)`, `a(lda, 1)` means that."""
+    return [*extents[:-1], ANY] if extents[-1] == "1" else extents
+
+
+def _extent(bound: str, arguments: list[str]) -> str | None:
+    """How large a direction with this bound, or these two, is; None where that is not plain."""
+    least, separator, most = bound.replace(" ", "").rpartition(":")
+    if bound.strip() == ANY:
+        return ANY
+    if not _PLAIN.fullmatch(most) or (separator and not least.lstrip("-").isdigit()):
+        return None
+    if any(word not in arguments and not word.isdigit() for word in re.findall(r"\w+", most)):
+        return None
+    more = 1 - int(least) if separator else 0
+    return f"{most}{more:+}" if more else most
+
+
+def _statements(lines: list[str], fixed: bool) -> Iterator[str]:
+    """The statements, in lower case, without comments; what continues is joined."""
+    current = ""
+    for line in lines:
+        if fixed and line[:1] in ("c", "*", "d"):
+            continue
+        code = line.partition("!")[0].rstrip()
+        if not code.strip() or code.startswith("#"):
+            continue
+        goes_on = bool(fixed and code[:5].strip() == "" and code[5:6].strip(" 0")) or current.endswith("&")
+        if goes_on:
+            current = current.removesuffix("&") + (code[6:] if fixed else code.strip().removeprefix("&"))
+            continue
+        if current:
+            yield current.strip()
+        current = code[6:] if fixed else code.strip()
+    if current:
+        yield current.strip()
+
+
+def _declared(declared: str) -> Iterator[tuple[str, str | None]]:
+    """The variables of a declaration, each with what stands in brackets behind it."""
+    for item in _listed(declared):
+        if found := re.match(r"\s*(\w+)\s*(\()?", item):
+            yield found[1], _inside(item[found.end() :]) if found[2] else None
+
+
+def _inside(text: str) -> str:
+    """What stands before the bracket that closes."""
+    depth = 1
+    for index, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return text[:index]
+    return text
+
+
+def _listed(text: str) -> Iterator[str]:
+    """What commas part, but those in brackets."""
+    depth = 0
+    item = ""
+    for character in f"{text},":
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            yield item
+            item = ""
+        else:
+            item += character
