@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from jax_enzyme.ad.derive import derive
 from jax_enzyme.analysis import escaped, memory, single_values, words
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
@@ -15,9 +16,10 @@ from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Vjp
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.options import Options
 from jax_enzyme.rules.table import standard
 from jax_enzyme.transform import retype
 
@@ -428,3 +430,33 @@ def sampled(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_questions_that_many_constants_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sampled(80, monkeypatch) <= 2.2 * sampled(40, monkeypatch)
+
+
+EARLY = """
+  %x{i} = load double, ptr %x
+  %t{b} = fadd double %t{i}, %x{i}
+  %c{i} = fcmp ogt double %t{b}, {i}.0
+  br i1 %c{i}, label %e{i}, label %m{b}
+e{i}:
+  %s{i} = call double @sin(double %t{b})
+  br label %end
+m{b}:
+"""
+
+
+def reversed_size(count: int) -> int:
+    """The instructions of a gradient in which each of so many ways out reads a sum that the ways before it part."""
+    steps = "".join(EARLY.format(i=i, b=i + 1) for i in range(count))
+    ways = "".join(f", [ %s{i}, %e{i} ]" for i in range(count))
+    text = (
+        f"declare double @sin(double)\ndefine i32 @f(ptr noalias %x, ptr noalias %y) {{\n  br label %m0\nm0:\n"
+        f"  %t0 = load double, ptr %x\n{steps}  br label %end\nend:\n"
+        f"  %r = phi double [ %t{count}, %m{count} ]{ways}\n  store double %r, ptr %y\n  ret i32 0\n}}"
+    )
+    buffers = (Buffer("x", "f64", (), "in"), Buffer("y", "f64", (), "out"))
+    derived = derive(ArrayFunction(parse(text), "f", buffers), (Vjp((True, False), (False, True)),), Options())
+    return sum(len(block.instructions) for f in derived.module.functions.values() for block in f.blocks)
+
+
+def test_ways_out_that_read_what_leads_to_them() -> None:
+    assert reversed_size(80) <= 2.2 * reversed_size(40)

@@ -38,15 +38,17 @@ _ADDRESSES = ("getelementptr", "addrspacecast", "freeze", "phi", "select")
 
 
 class Sources:
-    """Where the reverse sweep gets forward values from: here, nowhere yet. What is asked for is noted, as `required`
-    and as `pointers` that only the forward sweep has. `builder` is where code is being emitted; `forget` is called when
-    emission moves to a block that the last one does not dominate."""
+    """Where the reverse sweep gets forward values from: here, nowhere yet. What is asked for is noted, as `required`,
+    with the numbers of the places that ask as bits, and as `pointers` that only the forward sweep has. `builder` is
+    where code is being emitted; `forget` is called when emission moves to a block that the last one does not dominate,
+    which is another place."""
 
     def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
         self.recipes = recipes
         self.builder = builder
         self.shadows = shadows
-        self.required: dict[Value, None] = {}
+        self.required: dict[Value, int] = {}
+        self._place = 0
         self.pointers: Pointers = {}
         self._cache: dict[Value, Value] = {}
         self._shadow_cache: dict[Value, Value] = {}
@@ -59,7 +61,7 @@ class Sources:
         if isinstance(value, Constant):
             return value
         if not self.recipes.is_free(value):
-            self.required[value] = None
+            self.required[value] = self.required.get(value, 0) | 1 << self._place
         return Poison(value.type)
         yield  # nothing: it needs no other value
 
@@ -80,6 +82,7 @@ class Sources:
         """Reverse goes on to the iteration before."""
 
     def forget(self) -> None:
+        self._place += 1
         self._cache = {}
         self._shadow_cache = {}
 

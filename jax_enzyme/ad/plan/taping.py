@@ -11,15 +11,16 @@ from what reverse reads (sink): values cut are taped, values on the sink's side 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
-from jax_enzyme.ad.plan.recipes import Recipes, Reload, Resident
+from jax_enzyme.ad.plan.recipes import Recipe, Recipes, Reload, Resident
 from jax_enzyme.ad.plan.tape import Tape
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -29,6 +30,10 @@ What = Literal["shadow", "frame"]
 
 _STORED_AGAIN = 4.0
 """What it costs to store once more, and to read, what lies near already: twice what another load does."""
+_MOST_COPIES = 4
+"""How often the reverse sweep may compute a function's instructions again on the average: where a plan needs more,
+each place that needs a value counts. (The arms of a branch do not see what others compute: a number that grows along a
+function and is read behind each step would be computed from the first step in each.)"""
 
 
 class ForwardPointer(Value):
@@ -68,24 +73,54 @@ def block_of(recipes: Recipes, value: Value) -> BasicBlock:
 
 
 def make_plan(
-    recipes: Recipes, tape: Tape, required: Collection[Value], pointers: Pointers, resident: Collection[MemoryObject]
+    recipes: Recipes, tape: Tape, required: Mapping[Value, int], pointers: Pointers, resident: Collection[MemoryObject]
 ) -> Plan:
     """Decides for `required`, `pointers`, and everything that their recipes read. Slots are added to `tape`. The
-    objects `resident` live in the tape in any case."""
+    objects `resident` live in the tape in any case. With each value that is required go the places of the reverse sweep
+    that read it, as bits: what one of them has computed again is not at hand in others."""
+    read = {v: places for v, places in required.items() if not recipes.is_free(v)}
+    wanted = [*read, *pointers.values()]
+    cut = _cut(recipes, tape, wanted, {})
+    copies = _copies(recipes, read, cut.recomputed)
+    if sum(copies[v] for v in cut.recomputed) > _MOST_COPIES * len(recipes.block_of):
+        cut = _cut(recipes, tape, wanted, _copies(recipes, read, cut.seen))
+    living = recipes.freed_with([*cut.residents, *resident])
+    residents = tuple(sorted(living, key=lambda o: _order(recipes, o.site)))
+    for value in sorted(cut.taped, key=lambda v: _order(recipes, v)):
+        tape.add(value, block_of(recipes, value), recipes.repeated(value))
+    for item in residents:
+        begin = recipes.begin(item)
+        tape.add_bytes(item, recipes.object_size(item) or 0, recipes.block_of[begin] if begin is not None else None)
+    return Plan(recipes, tape, pointers, cut.taped, residents, cut.recomputed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """What is taped, what is computed again, and the local objects that the tape has to hold for that; `seen` are all
+    values that there was something to decide for."""
+
+    seen: frozenset[Value]
+    taped: frozenset[Value]
+    recomputed: frozenset[Value]
+    residents: tuple[MemoryObject, ...]
+
+
+def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mapping[Value, int]) -> _Cut:
+    """The cheapest way to have what is wanted, where each value is computed again in so many places (else in one)."""
     tape_cost = recipes.choices.tape_cost
     network = Network()
-    work = [*(v for v in required if not recipes.is_free(v)), *pointers.values()]
+    work = [*wanted]
     for value in work:
         network.edge(("out", value), "sink", inf)
     seen: set[Value] = set()
-    objects: set[MemoryObject] = set()
+    objects: dict[MemoryObject, None] = {}
     while work:
         value = work.pop()
         if value in seen:
             continue
         seen.add(value)
         trips = tape.frequency(block_of(recipes, value))
-        recipe = None if isinstance(value, ForwardPointer) else recipes.of(value)
+        recipe = _recipe(recipes, value)
         kept = _taping_cost(tape, value) * recipes.execution.operations_per_byte * tape_cost
         repeated = recipes.repeated(value)
         places = tape.frequency(block_of(recipes, value), repeated)
@@ -96,30 +131,52 @@ def make_plan(
         if recipe is None:
             network.edge("source", ("in", value), inf)
             continue
-        again = recipe.cost * trips if recipes.choices.recomputing or capacity == inf else inf
-        network.edge("source", ("in", value), again)
+        again = recipe.cost * trips * copies.get(value, 1)
+        network.edge("source", ("in", value), again if recipes.choices.recomputing or capacity == inf else inf)
         for operand in recipe.operands:
             if not recipes.is_free(operand):
                 network.edge(("out", operand), ("in", value), inf)
                 work.append(operand)
         for item in recipe.residents if isinstance(recipe, Reload | Resident) else ():
             network.edge(("object", item), ("in", value), inf)
-            objects.add(item)
+            objects[item] = None
     for item in objects:
         begin = recipes.begin(item)
         trips = 1.0 if begin is None else tape.frequency(recipes.block_of[begin])
         network.edge("source", ("object", item), float(recipes.object_size(item) or 0) * trips * tape_cost)
     side = network.source_side("source", "sink") if seen else set()
     taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
-    living = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
-    residents = tuple(sorted(living, key=lambda o: _order(recipes, o.site)))
-    for value in sorted(taped, key=lambda v: _order(recipes, v)):
-        tape.add(value, block_of(recipes, value), recipes.repeated(value))
-    for item in residents:
-        begin = recipes.begin(item)
-        tape.add_bytes(item, recipes.object_size(item) or 0, recipes.block_of[begin] if begin is not None else None)
     recomputed = frozenset(v for v in seen if ("in", v) not in side)
-    return Plan(recipes, tape, pointers, taped, residents, recomputed)
+    return _Cut(frozenset(seen), taped, recomputed, tuple(o for o in objects if ("object", o) not in side))
+
+
+def _copies(recipes: Recipes, read: Mapping[Value, int], again: Collection[Value]) -> dict[Value, int]:
+    """In how many places of the reverse sweep each value is needed, if `again` are computed from others in each."""
+    readers: dict[Value, list[Value]] = {}
+    for value in again:
+        for operand in _operands(recipes, value):
+            readers.setdefault(operand, []).append(value)
+
+    def evaluate(value: Value, places: Mapping[Value, int]) -> int:
+        bits = read.get(value, 0)
+        for reader in readers.get(value, ()):
+            bits |= places.get(reader, 0)
+        return bits
+
+    order = sorted({*read, *readers, *again}, key=lambda v: _order(recipes, v), reverse=True)
+    onward = set(again)
+    places = fixpoint(order, lambda v: _operands(recipes, v) if v in onward else (), evaluate, 0)
+    return {value: bits.bit_count() for value, bits in places.items()}
+
+
+def _recipe(recipes: Recipes, value: Value) -> Recipe | None:
+    return None if isinstance(value, ForwardPointer) else recipes.of(value)
+
+
+def _operands(recipes: Recipes, value: Value) -> list[Value]:
+    """What a value is computed from again, but for what is free."""
+    recipe = _recipe(recipes, value)
+    return [] if recipe is None else [v for v in recipe.operands if not recipes.is_free(v)]
 
 
 def _taping_cost(tape: Tape, value: Value) -> float:
@@ -137,5 +194,5 @@ def _order(recipes: Recipes, value: Value | None) -> tuple[int, int, str]:
     if isinstance(value, Argument):
         return -1, value.index, what
     assert isinstance(value, I.Instruction)
-    block = recipes.block_of[value]
-    return recipes.code.cfg.index[block], block.instructions.index(value), what
+    block, place = recipes.code.loops.home[value]
+    return recipes.code.cfg.index[block], place, what
