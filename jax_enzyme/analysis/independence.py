@@ -175,7 +175,7 @@ class Independence:
             sums = self._sums(loop)
         elif left:
             return "it leaves a value behind"
-        counters = self._counters(loop, sums)
+        counters = self._counters(loop, sums, count)
         if isinstance(counters, str):
             return counters
         if left and len(loop.exit_edges) > 1:
@@ -398,7 +398,9 @@ class Independence:
     def _is_inside(self, value: Value, loop: Loop) -> bool:
         return self._facts.block_of.get(value) in loop.blocks
 
-    def _counters(self, loop: Loop, sums: Container[Value]) -> tuple[tuple[I.Phi, int], ...] | str:
+    def _counters(
+        self, loop: Loop, sums: Container[Value], count: int | None = None
+    ) -> tuple[tuple[I.Phi, int], ...] | str:
         found: list[tuple[I.Phi, int]] = []
         for phi in loop.header.instructions:
             if not isinstance(phi, I.Phi):
@@ -406,6 +408,8 @@ class Independence:
             if phi in sums:
                 continue
             step = 1 if _alternates(phi, loop) else self._facts.step(phi, loop)
+            if step is None and count == 2:
+                step = _distance(phi, loop)
             if step is None or not isinstance(phi.type, T.IntType):
                 return "each iteration needs a value from the one before, such as a sum"
             found.append((phi, step))
@@ -566,6 +570,12 @@ def _alternates(phi: I.Phi, loop: Loop) -> bool:
     if not isinstance(following, I.BinaryOp) or following.opcode != "xor" or phi.type != T.I1:
         return False
     return phi in following.operands and any(int_value(v) for v in following.operands)
+
+
+def _distance(phi: I.Phi, loop: Loop) -> int | None:
+    """How far the second of two constants is from the first: a phi of them counts two iterations as well."""
+    first, second = (int_value(v) for v, _ in sorted(phi.incoming, key=lambda way: way[1] in loop))
+    return None if first is None or second is None else second - first
 
 
 def _name(item: MemoryObject) -> str:

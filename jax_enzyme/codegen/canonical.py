@@ -45,6 +45,7 @@ from jax_enzyme.transform.failure_sites import TERMINATED, add_message, keep_fai
 from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.named_loops import keep_own_names, name_loops
+from jax_enzyme.transform.openmp import show_short_sections
 from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible, rejoin_latches
 from jax_enzyme.transform.relative_tables import absolute_tables
@@ -84,7 +85,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         _mark(module, function.symbol)
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
-        simple = through(result, simplify, of_module(ask_to_unroll))
+        simple = through(result, of_module(show_short_sections), simplify, of_module(ask_to_unroll))
         module = clone(simple.module) if simple.module is result.module else simple.module
         is_chosen = turn == 0 and choose_loads(replace(function, module=module))
         if not _mark(module, function.symbol, may_grow=False) and simple.module is result.module and not is_chosen:

@@ -29,11 +29,20 @@ def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable
     branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]
 
 
+def forget(module: Module, branch: Instruction) -> None:
+    """Takes back, in place, whatever was asked of unrolling the loop that a branch closes."""
+    kept = [item for item in properties(module, branch) if not _is_of_unrolling(module, item)]
+    branch.metadata = [(kind, node) for kind, node in branch.metadata if kind != _LOOP]
+    if kept:
+        branch.metadata.append((_LOOP, add_loop(module, kept)))
+
+
 def is_spoken_of(module: Module, branch: Instruction) -> bool:
     """Whether the source says whether to unroll a loop, or it was to be unrolled before."""
-    for item in properties(module, branch):
-        node = module.metadata[item.number] if isinstance(item, MDRef) else item
-        first = node.operands[0] if isinstance(node, MDNode) and node.operands else None
-        if isinstance(first, MDString) and ".loop.unroll." in first.text:
-            return True
-    return False
+    return any(_is_of_unrolling(module, item) for item in properties(module, branch))
+
+
+def _is_of_unrolling(module: Module, item: MDValue) -> bool:
+    node = module.metadata[item.number] if isinstance(item, MDRef) else item
+    first = node.operands[0] if isinstance(node, MDNode) and node.operands else None
+    return isinstance(first, MDString) and ".loop.unroll." in first.text

@@ -83,6 +83,52 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "sections": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  int m = n / 4;
+  double far = 2;
+#pragma omp parallel
+  {
+#pragma omp sections firstprivate(far)
+    {
+      for (int i = 0; i < m; i++) y[i] = sin(x[i]) * exp(x[i]);
+#pragma omp section
+      for (int i = m; i < 2 * m; i++) y[i] = cos(x[i]) * sin(exp(x[i]));
+#pragma omp section
+      { far = x[3]; for (int i = 2 * m; i < 3 * m; i++) y[i] = sin(cos(x[i]) + sin(x[i] * far)); }
+#pragma omp section
+      for (int i = 3 * m; i < n; i++) y[i] = exp(cos(x[i]) + sin(x[i] * x[i]));
+    }
+#pragma omp sections
+    {
+      y[0] *= y[3];
+#pragma omp section
+      y[1] *= y[2];
+    }
+  }
+}""",
+        "pjv",
+        all=True,
+    ),
+    "two sections of Fortran's": Shared(
+        """subroutine k(n, x, y)
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  !$omp parallel sections private(i)
+  !$omp section
+  do i = 1, n / 2
+    y(i) = sin(exp(x(i))) * 2
+  end do
+  !$omp section
+  do i = n / 2 + 1, n
+    y(i) = exp(x(i)) * 3
+  end do
+  !$omp end parallel sections
+end subroutine""",
+        "pjv",
+        lang="fortran",
+    ),
     "a taskloop that is one task": Shared(
         """void k(int n, const double *x, double *y) {
   double t = 3;

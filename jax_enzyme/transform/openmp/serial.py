@@ -27,6 +27,7 @@ from jax_enzyme.transform.heap_locals import move_known_outside
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
+from jax_enzyme.transform.openmp.sections import hide_sections
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 from jax_enzyme.transform.openmp.synchronisation import Synchronisation, is_thread_local
 
@@ -57,6 +58,7 @@ def make_serial(module: Module, name: str) -> Module:
     teams = _may_have_teams(module)
     loops = worksharing_loops(module, teams=teams, by_number=numbered)
     meetings = Synchronisation(module, forked(module))
+    hide_sections(module, [found.loop for found in loops])
     marks = [(found, _marks(found, regions, alone, meetings)) for found in loops]
     for found, words in marks:
         for latch in found.loop.latches:
