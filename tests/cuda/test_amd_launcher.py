@@ -35,7 +35,7 @@ def test_value_gradient_and_batch(amd_launches: StandIn) -> None:
     kernel, x, a = scale(64), jnp.linspace(1.0, 2.0, 100), 1.5
     np.testing.assert_allclose(jax.jit(kernel)(a, x), a * x**1.5, rtol=1e-14)
     log = amd_launches.log
-    assert "cuLaunchKernel je_kernel_0 2 1 1 64 1 1 0 device 0 stream 0" in log and "cuMemsetD8Async 800" in log
+    assert "cuLaunchKernel je_kernel_0 2 1 1 64 1 1 0 device 0 stream 0" in log
     weights = jnp.cos(jnp.arange(100.0))
     slopes = 1.5 * a * jnp.sqrt(x)
     reverse = jax.jit(jax.grad(lambda x: jnp.vdot(weights, kernel(a, x))))(x)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jax_enzyme.analysis.folding import Numbers, folded
+from jax_enzyme.analysis.polynomials import Leaf
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -44,6 +45,20 @@ class Digit:
         return self.gap, self.is_axis
 
 
+@dataclass(frozen=True)
+class Run:
+    """Numbers from `low` on, `gap` apart, so many of them."""
+
+    low: int
+    gap: int
+    count: int
+
+    @staticmethod
+    def of(factor: int, count: int) -> Run:
+        """The multiples of a factor by 0, 1, ... in ascending order."""
+        return Run(min(0, factor * (count - 1)), abs(factor), count)
+
+
 def axes_of(value: Value) -> set[str] | None:
     """The axes of a launch that a number depends on, where it is computed from the thread's numbers alone."""
     axes: set[str] = set()
@@ -68,6 +83,7 @@ class Axes:
         self._extents = {axis: (shape.grid[n], shape.block[n]) for n, axis in enumerate("xyz")}
         self.needed = {axis for axis, (blocks, threads) in self._extents.items() if blocks * threads > 1}
         self._guards = recurrences.guards
+        self._recurrences = recurrences
 
     def of(self, value: Value) -> str | None:
         """The one axis that a number depends on, and on nothing else."""
@@ -93,6 +109,87 @@ class Axes:
             return [Digit(1 << 62, True, int(n), int(n)) for n in found]
         gap = int(np.diff(found).min())
         return [Digit(gap, True, int(found[0]), int(found[-1]))] if gap else None
+
+    def runs(self, axis: str, terms: Terms, conditions: Iterable[tuple[Value, bool]]) -> list[Run] | None:
+        """What terms of an axis come to for those of its numbers that meet some conditions, all of which come by: the
+        sums of a number from each run. None where that is not known, or not evenly spaced, or where there are none."""
+        count = prod(self._extents[axis])
+        if count > _MOST_NUMBERS:
+            return self._long_runs(axis, terms, conditions)
+        come, total = np.ones(count, np.bool_), np.zeros(count, np.int64)
+        for condition, holds in conditions:
+            numbers = self._all(axis, condition)
+            if numbers is None:
+                return None
+            come &= ((numbers & 1) != 0) == holds
+        for factor, value in terms:
+            numbers = self._all(axis, value)
+            if numbers is None:
+                return None
+            total = total + factor * numbers
+        found = np.unique(total[come])
+        if len(found) < 2:
+            return [Run(int(found[0]), 0, 1)] if len(found) else None
+        gaps = np.diff(found)
+        return [Run(int(found[0]), int(gaps[0]), len(found))] if (gaps == gaps[0]).all() else None
+
+    def _long_runs(self, axis: str, terms: Terms, conditions: Iterable[tuple[Value, bool]]) -> list[Run] | None:
+        """The same of too many numbers for a table: multiples of the number, as far as conditions let it go, or of
+        blocks and of threads in them."""
+        blocks, threads = self._extents[axis]
+        end = last = blocks * threads - 1
+        if last >= 1 << 31:
+            return None  # more than the usual types hold
+        for condition, holds in conditions:
+            limit = self._limit(axis, condition, holds)
+            if limit is None:
+                return None
+            last = min(last, limit)
+        factors = self._factors(axis, terms)
+        if factors is None or last < 0:
+            return None
+        own, of_block = factors
+        if last == end:
+            return [Run.of(own, threads), Run.of(of_block, blocks)]
+        factor = self._factor(axis, factors)
+        return None if factor is None else [Run.of(factor, last + 1)]
+
+    def _factors(self, axis: str, terms: Terms) -> tuple[int, int] | None:
+        """What terms multiply the numbers in a block and those of blocks by."""
+        factors = {f"{REGISTER}tid.{axis}": 0, f"{REGISTER}ctaid.{axis}": 0}
+        for factor, value in terms:
+            if not isinstance(value, I.Call) or value.callee.name not in factors:
+                return None
+            factors[value.callee.name] += factor
+        own, of_block = factors.values()
+        return own, of_block
+
+    def _factor(self, axis: str, factors: tuple[int, int]) -> int | None:
+        """The same of the number of an axis."""
+        blocks, threads = self._extents[axis]
+        own, of_block = factors
+        if threads == 1:
+            return of_block
+        return own if blocks == 1 or of_block == own * threads else None
+
+    def _limit(self, axis: str, condition: Value, holds: bool) -> int | None:
+        """The greatest number that meets a condition, where all smaller ones meet it too: `i < n`, or not `i >= n`."""
+        if not isinstance(condition, I.Compare):
+            return None
+        number, bound = condition.operands
+        known, kind = int_value(bound), condition.predicate[1:] if len(condition.predicate) == 3 else ""
+        inclusive = {("lt", True): False, ("le", True): True, ("ge", False): False, ("gt", False): True}.get(
+            (kind, holds)
+        )
+        if known is None or known < 0 or inclusive is None:
+            return None
+        form = self._recurrences.form(number).polynomial
+        linear = form.linear
+        if linear is None or form.constant_term or not all(isinstance(a, Leaf) for a in linear):
+            return None
+        factors = self._factors(axis, tuple((f, a.value) for a, f in linear.items() if isinstance(a, Leaf)))
+        is_number = factors is not None and self._factor(axis, factors) == 1
+        return (known if inclusive else known - 1) if is_number else None
 
     def _registers(self, axis: str, terms: Terms) -> list[Digit] | None:
         extents: dict[str, int] = dict(zip(("ctaid", "tid"), self._extents[axis], strict=True))

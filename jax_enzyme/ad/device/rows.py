@@ -15,7 +15,7 @@ This is done to what is launched, once it is derived (see `ad.device.copies`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
@@ -26,14 +26,12 @@ from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
-from jax_enzyme.transform.device import canonical, restore
 from jax_enzyme.transform.device.canonical import REGULAR, optimised
 from jax_enzyme.transform.device.registers import WARP_ADD
 
@@ -63,31 +61,27 @@ _Place = list[_Addition]
 """The additions to one place."""
 
 
-def in_rows(function: DeviceFunction) -> DeviceFunction:
-    """The same derivative with such additions made row by row; itself where there are none."""
-    symbol, *others = function.symbols
-    code = (f for f in function.module.functions.values() if not f.name.startswith(WARP_ADD))
-    if others or not any(_adds(i) for f in code for i in f.instructions()):
-        return function
-    form = canonical(function)
-    module = clone(form.module)
+def unrolled_for_rows(module: Module, symbol: str) -> Module:
+    """A canonical module with short loops unrolled that may make the additions of a row; in part changed in place."""
     if ask_innermost(module, module.functions[symbol], _whole_row):
-        module = run(optimised(module, unroll=True), REGULAR)
-    own = module.functions[symbol]
-    short = {a for a, b in zip(own.arguments, form.buffers, strict=True) if not b.grows and b.nbytes < _SHORT}
-    if not _Rows(module, own, short).rewrite():
-        return function
-    restored, shape = restore(module, form.shape)
-    return replace(form, module=restored, shape=shape)
+        return run(optimised(module, unroll=True), REGULAR)
+    return module
+
+
+def add_in_rows(module: Module, function: Function, buffers: tuple[Buffer, ...]) -> bool:
+    """Makes such additions row by row, in place, in a canonical function; whether there are any."""
+    short = {a for a, b in zip(function.arguments, buffers, strict=True) if not b.grows and b.nbytes < _SHORT}
+    return _Rows(module, function, short).rewrite()
 
 
 def _whole_row(loop: Loop, repeats: int) -> int:
     """How many iterations of a short loop are made at once: all, where they may make the additions of a row."""
-    is_row = 0 < repeats < _UNROLLED and any(_adds(i) for b in loop.blocks for i in b.instructions)
+    is_row = 0 < repeats < _UNROLLED and any(adds(i) for b in loop.blocks for i in b.instructions)
     return repeats + 1 if is_row else 1
 
 
-def _adds(instruction: I.Instruction) -> bool:
+def adds(instruction: I.Instruction) -> bool:
+    """Whether a floating-point number is added to memory, atomically."""
     return (
         isinstance(instruction, I.AtomicRMW)
         and instruction.operation == "fadd"
@@ -149,7 +143,7 @@ class _Rows:
         return at.block.instructions
 
     def _addition(self, instruction: I.Instruction) -> _Addition | None:
-        if not _adds(instruction) or instruction in self._used:
+        if not adds(instruction) or instruction in self._used:
             return None
         assert isinstance(instruction, I.AtomicRMW)
         base = I.base_of(instruction.operands[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -220,7 +220,10 @@ class Job:
                 with _said_of_devices():
                     found = replace(found, function=engine.reproducible(found.function))
             elif self.steps:
-                found = replace(found, function=engine.in_copies(engine.in_rows(found.function)))
+                found = replace(found, function=engine.in_copies(engine.finished(found.function)))
+            else:
+                with suppress(DifferentiationError):  # by its own derivatives: what has none is cleared
+                    found = replace(found, function=engine.uncleared(found.function, self.canonical().function))
             return replace(found, function=_uncopied(found.function)) if self.steps else found
 
         return _launched.get(self.key, make)

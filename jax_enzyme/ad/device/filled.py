@@ -1,0 +1,217 @@
+"""Buffers that start from zeros need no clearing where the threads of a launch write every byte of them and read none.
+
+    __global__ f(n, x, y) { int i = ...; if (i >= n) return; ... y[i] = ...; }          y has n numbers: not cleared
+
+Clearing is a launch of its own, which takes as long as writing the buffer once more. (`transform.first_writes` does the
+same for functions of the CPU, where all is one loop.) It takes a proof, for each store:
+
+    which threads    come to it for certain: every condition on the way to it is one of the thread's number along one
+                     axis (`if (x >= nx || y >= ny) return;`), and loops around it run through
+    where            they write: constant + f(x) + g(y) + h(z) + c1 k1 + ..., as in `ad.device.ownership`; the numbers
+                     of each term are as far apart as what the terms before it fill is long
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from jax_enzyme.ad.device.axes import Axes, Run, Terms
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import PostDominators
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.input_writes import accesses_behind
+
+Condition = tuple[Value, bool]
+"""What is asked on the way to a place, and what has to come of it."""
+_Bytes = tuple[int, int]
+"""The first byte, and the one behind the last."""
+
+
+def without_needless_clears(
+    module: Module, function: Function, buffers: tuple[Buffer, ...], shape: Shape
+) -> tuple[Buffer, ...]:
+    """The buffers of a canonical function, less the clears that its launch does not need."""
+    search: _Search | None = None
+    found: list[Buffer] = []
+    for argument, buffer in zip(function.arguments, buffers, strict=True):
+        stores = _only_stores(argument, function) if buffer.zero and buffer.nbytes and not buffer.grows else None
+        if stores:
+            search = search or _Search(module, function, shape)
+            if search.fill(argument, buffer.nbytes, stores):
+                buffer = replace(buffer, zero=False)
+        found.append(buffer)
+    return tuple(found)
+
+
+def _only_stores(argument: Argument, function: Function) -> list[I.Store] | None:
+    """All that is done with a pointer, where that is to write behind it."""
+    found: list[I.Store] = []
+    for instruction in accesses_behind(argument, function):
+        is_store = isinstance(instruction, I.Store) and I.is_plain(instruction)
+        if not is_store or I.base_of(instruction.operands[1]) is not argument:
+            return None
+        assert isinstance(instruction, I.Store)
+        found.append(instruction)
+    return found
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The bytes that one store writes: those at `first`, and again at each step of each run."""
+
+    first: int
+    size: int
+    runs: tuple[Run, ...]
+
+
+class _Search:
+    """Looks at one function."""
+
+    def __init__(self, module: Module, function: Function, shape: Shape) -> None:
+        self._recurrences = Recurrences.of(function, module)
+        self._layout = DataLayout(module)
+        self._axes = Axes(shape, self._recurrences)
+        self._cfg = Cfg(function)
+        self._certain = PostDominators(self._cfg)
+
+    def fill(self, argument: Argument, size: int, stores: Iterable[I.Store]) -> bool:
+        """Whether stores write so many bytes behind a parameter, all of them."""
+        starts: dict[tuple[Run, ...], set[_Bytes]] = {}
+        for store in stores:
+            written = self._written(argument, store)
+            if written is not None:
+                starts.setdefault(written.runs, set()).add((written.first, written.first + written.size))
+        parts = [part for runs, own in starts.items() for part in _spread(own, runs)]
+        return any(first <= 0 and end >= size for first, end in _joined(parts))
+
+    def _written(self, argument: Argument, store: I.Store) -> _Written | None:
+        """None where it is not known which threads write where."""
+        block = self._recurrences.block_of[store]
+        loops = self._loops(block)
+        try:
+            place = self._recurrences.form(store.operands[1]).polynomial - Polynomial.atom(Leaf(argument))
+        except TooComplex:
+            return None
+        factors = place.linear
+        if factors is None or loops is None:
+            return None
+        outside, repeats = loops
+        conditions = self._conditions(outside)
+        first, runs = place.constant_term, list[Run]()
+        terms: dict[str, list[tuple[int, Value]]] = {}
+        for atom in place.atoms:
+            if isinstance(atom, Iteration):
+                if atom.loop not in repeats:
+                    return None
+                runs.append(Run.of(factors[atom], repeats[atom.loop] + 1))
+            else:
+                axis = self._axes.of(atom.value)
+                if axis is None:
+                    return None
+                terms.setdefault(axis, []).append((factors[atom], atom.value))
+        of_axes = None if conditions is None else self._of_axes(terms, conditions)
+        if of_axes is None:
+            return None
+        runs += of_axes
+        first += sum(run.low for run in runs)
+        steps = sorted({replace(run, low=0) for run in runs if run.count > 1 and run.gap}, key=lambda r: r.gap)
+        if len({run.gap for run in steps}) < len([run for run in runs if run.count > 1 and run.gap]):
+            return None
+        return _Written(first, self._layout.store_size(store.operands[0].type), tuple(steps))
+
+    def _of_axes(self, terms: dict[str, list[tuple[int, Value]]], conditions: list[Condition]) -> list[Run] | None:
+        of_axis: dict[str, list[Condition]] = {axis: [] for axis in "xyz"}
+        for condition, holds in conditions:
+            known = int_value(condition)
+            axis = self._axes.of(condition)
+            if axis is not None:
+                of_axis[axis].append((condition, holds))
+            elif known is None or bool(known & 1) != holds:
+                return None
+        found: list[Run] = []
+        for axis, own in of_axis.items():
+            of_terms: Terms = tuple(terms.get(axis, ()))
+            runs = self._axes.runs(axis, of_terms, own)
+            if runs is None:
+                return None
+            found += runs
+        return found
+
+    def _loops(self, block: BasicBlock) -> tuple[BasicBlock, dict[object, int]] | None:
+        """Where control comes from into the loops around a block, and how often each of them repeats: all run through,
+        and run the block once in each iteration."""
+        repeats: dict[object, int] = {}
+        loop = self._recurrences.loops.loop_of.get(block)
+        while loop is not None:
+            through = len(loop.latches) == 1 and loop.exiting == loop.latches and loop.preheader is not None
+            count = self._recurrences.repeats(loop)
+            if not through or count is None or not self._recurrences.once_per_iteration(block, loop):
+                return None
+            assert loop.preheader is not None
+            repeats[loop] = count
+            block, loop = loop.preheader, loop.parent
+        return block, repeats
+
+    def _conditions(self, block: BasicBlock) -> list[Condition] | None:
+        """Conditions under which a thread comes to a block outside of loops for certain; None where some are not
+        known."""
+        above, loop_of = self._recurrences.dominators.idom, self._recurrences.loops.loop_of
+        found: list[Condition] = []
+        while True:
+            parent = above[block]
+            before = block
+            while parent is not None and self._certain.dominates(block, parent):
+                before, parent = parent, above[parent]
+            if parent is None:
+                return found if before is self._cfg.entry else None
+            last = parent.terminator
+            ways = [n for n, target in enumerate(last.targets) if self._certain.dominates(block, target)]
+            if not isinstance(last, I.CondBranch) or len(ways) != 1 or loop_of.get(parent) is not None:
+                return None
+            found += _parts(last.operands[0], ways[0] == 0)
+            block = parent
+
+
+def _parts(condition: Value, holds: bool) -> list[Condition]:
+    """A condition as several that hold all, where it is made of such."""
+    match condition:
+        case I.BinaryOp(opcode="xor", operands=[inner, other]) if (int_value(other) or 0) & 1:
+            return _parts(inner, not holds)
+        case I.BinaryOp(opcode="and" | "or" as opcode, operands=[a, b]) if holds == (opcode == "and"):
+            return _parts(a, holds) + _parts(b, holds)
+        case I.Select(operands=[a, b, c]) if holds and int_value(c) == 0:
+            return _parts(a, True) + _parts(b, True)
+        case I.Select(operands=[a, b, c]) if not holds and (int_value(b) or 0) & 1:
+            return _parts(a, False) + _parts(c, False)
+        case I.Freeze(operands=[inner]):
+            return _parts(inner, holds)
+        case _:
+            return [(condition, holds)]
+
+
+def _spread(starts: Iterable[_Bytes], runs: Iterable[Run]) -> list[_Bytes]:
+    """What runs, the shortest steps first, make of some bytes; nothing where steps leave gaps."""
+    parts = _joined(starts)
+    for run in runs:
+        if any(end - first < run.gap for first, end in parts):
+            return []
+        parts = _joined((first, end + run.gap * (run.count - 1)) for first, end in parts)
+    return parts
+
+
+def _joined(parts: Iterable[_Bytes]) -> list[_Bytes]:
+    found: list[_Bytes] = []
+    for first, end in sorted(parts):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((first, end))
+    return found
