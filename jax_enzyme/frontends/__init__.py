@@ -49,12 +49,19 @@ def load(source: object, symbol: str | None = None, lang: str | None = None, fla
 
 
 def load_function(
-    function: object, symbol: str | None, lang: str | None, flags: Flags, signature: Signature
+    function: object,
+    symbol: str | None,
+    lang: str | None,
+    flags: Flags,
+    signature: Signature,
+    *,
+    as_written: bool = False,
 ) -> tuple[Program, Signature]:
     """The program of a Python function, compiled for the types of the signature. The signature in the result has, at
-    its end, what the program takes besides."""
+    its end, what the program takes besides. `as_written`: for the checking mode, which tells of lines."""
     if flags:
         raise CompileError(f"a Python function is not compiled with flags: {' '.join(flags)}", None, "leave flags= out")
     identified = identify(function, lang or ("cuda" if is_for_cuda(function) else None))
-    loads = load_numba_cuda if identified.lang == "cuda" else load_numba
-    return loads(identified, symbol, signature)
+    if identified.lang == "cuda":
+        return load_numba_cuda(identified, symbol, signature)
+    return load_numba(identified, symbol, signature, as_written=as_written)

@@ -10,7 +10,7 @@ from jax_enzyme.frontends.fortran_arguments import with_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
-from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends.source import AS_WRITTEN, Source
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.passes import optimised_text
 from jax_enzyme.ir.reader import parse
@@ -20,8 +20,6 @@ from jax_enzyme.transform.openmp import make_serial
 _FORMAT = "4"
 """Changes whenever `_finished` would give other IR."""
 
-AS_WRITTEN = "-je-as-written"
-"""The flag for IR that LLVM has not been through: what a kernel is checked in, whose mistakes are to be seen."""
 _OPENMP = "@__kmpc_"
 _ARGUMENTS = (
     "-S", "-emit-llvm", "-J", "{folder}",

@@ -64,9 +64,12 @@ _ADDRESS = "numba.dynamic.globals."
 _UNRESOLVED = ".numba.unresolved$"
 
 
-def load_numba(source: Source, symbol: str | None, signature: Signature) -> tuple[Program, Signature]:
+def load_numba(
+    source: Source, symbol: str | None, signature: Signature, *, as_written: bool = False
+) -> tuple[Program, Signature]:
     """The program of a function for the types of a signature, and that signature with the sizes that the program needs
-    besides its parameters. CompileError where Numba is missing or cannot compile the function."""
+    besides its parameters. `as_written`: with its lines, for the checking mode. CompileError where Numba is missing or
+    cannot compile the function."""
     function = getattr(source.function, "py_func", source.function)
     if not isinstance(function, python.FunctionType):
         raise CompileError("this is neither a Python function nor one of Numba's", source.name)
@@ -75,7 +78,7 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
     sizes = tuple(Param(name, "i64") for name in sorted(signature.shape_names - carried))
     whole = replace(signature, params=(*signature.params, *sizes))
     name = symbol or function.__name__
-    modules, entry = _compile(function, source.function, signature, source.name)
+    modules, entry = _compile(function, source.function, signature, source.name, as_written)
     if any(_ADDRESS in text and _calls_address(parse(text)) for text in modules):
         raise CompileError(
             f"`{function.__name__}` calls a function by its address in this process, such as one of ctypes or cffi",
@@ -89,11 +92,11 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
         toolchain.Recipe(toolchain.zig(), _WRAPPER_FLAGS),
         (),
     )
-    ir = linking.reachable(linking.link(wrapper, [_plain(text) for text in modules]), {name})
+    ir = linking.reachable(linking.link(wrapper, [_plain(text, with_lines=as_written) for text in modules]), {name})
     return Program(complete(toolchain.portable(ir), name), name, "numba", source.name), whole
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, *, with_lines: bool) -> str:
     """Numba's module in a form that links like any other."""
     module = parse(text)
     mark_behind(module, _PRANGE)
@@ -104,7 +107,7 @@ def _plain(text: str) -> str:
             variable.name = "je." + name.removeprefix(_UNRESOLVED)
             variable.prefix, variable.is_constant = ("internal",), True
             variable.initializer = _function(module, name.removeprefix(_UNRESOLVED))
-    return linking.linkable(module)
+    return linking.linkable(module, debug=with_lines)
 
 
 def _calls_address(module: Module) -> bool:
@@ -137,7 +140,7 @@ def imported(module: str) -> Any:
 
 
 def _compile(
-    function: python.FunctionType, original: object, signature: Signature, place: str
+    function: python.FunctionType, original: object, signature: Signature, place: str, with_lines: bool
 ) -> tuple[list[str], str]:
     """LLVM's modules of a function and of what it calls, not optimised, and its symbol in the first."""
     numba, compiler = imported("numba"), imported("numba.core.compiler")
@@ -145,14 +148,17 @@ def _compile(
     cpu = imported("numba.core.registry").cpu_target
     arguments = tuple(numba_type(numba.types, p, signature.order) for p in signature.params)
     flags = compiler.Flags()
-    with imported("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, typing_context, target):
+    own = {"_toplevel_typing_context": typing_context, "_toplevel_target_context": target}
+    if with_lines:
+        own["options"] = _with_lines()
+    with imported("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, own):
         cpu.options.parse_as_flags(flags, options_of(original))
         flags.nrt = True
         try:
             isolation = Isolation(numba)
-            own = isolation.function(function, original if original is not function else None)
+            copy = isolation.function(function, original if original is not function else None)
             type(target).parallel = isolation.parallel
-            result = compiler.compile_extra(typing_context, target, own, arguments, None, flags, {})
+            result = compiler.compile_extra(typing_context, target, copy, arguments, None, flags, {})
         except numba.core.errors.NumbaError as error:
             raise CompileError(f"Numba cannot compile the function:\n{error}", place) from None
         _check_result(numba.types, result.signature.return_type, signature, place)
@@ -246,10 +252,22 @@ def _as_it_is(_: int) -> None:
     """There is one thread."""
 
 
+@lru_cache(maxsize=1)
+def _with_lines() -> Any:
+    """Numba's options, and where in the source each instruction comes from; else the code stays as it is."""
+
+    class Options(imported("numba.core.registry").cpu_target.options):
+        def finalize(self, flags: Any, options: Any) -> None:
+            super().finalize(flags, options)
+            flags.debuginfo = flags.dbg_directives_only = True
+
+    return Options
+
+
 @contextmanager
-def _swapped(cpu: Any, typing_context: Any, target: Any) -> Generator[None, None, None]:
-    """Makes Numba compile with these contexts. What it has compiled before is known to its own contexts only."""
-    own = {"_toplevel_typing_context": typing_context, "_toplevel_target_context": target}
+def _swapped(cpu: Any, own: Mapping[str, Any]) -> Generator[None, None, None]:
+    """Makes Numba compile with contexts, and options, of our own. What it has compiled before is known to its own
+    contexts only."""
     before = {name: getattr(cpu, name) for name in own}
     vars(cpu).update(own)
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
-from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends.source import AS_WRITTEN, Source
 
 AS_MODULES = (
     # As optimised code is written, but without LLVM's passes; one module; a panic is an abort; small functions, which
@@ -26,6 +26,8 @@ _ARGUMENTS = (
     "--crate-type=lib", "--emit=llvm-ir={output},dep-info={dependencies}", *AS_MODULES, "--color=never",
     "{flags}", "{source}",
 )  # fmt: skip
+_CHECKED = ("-Coverflow-checks=on",)
+"""Of sums, products and shifts that overflow: Rust calls that a mistake, and leaves it out of what is optimised."""
 _OF_A_MODULE = b"; ModuleID"
 """How IR starts that rustc has written."""
 
@@ -50,7 +52,8 @@ def compile_rust(source: Source, flags: Sequence[str]) -> str:
     own = [
         f"--{key}={value}" for key, value in _crate(source).items() if not any(f.startswith(f"--{key}") for f in flags)
     ]
-    return toolchain.compile_cached(source, toolchain.Recipe(rustc(), (*own, *_ARGUMENTS)), flags)
+    others = [*_CHECKED, *(flag for flag in flags if flag != AS_WRITTEN)] if AS_WRITTEN in flags else flags
+    return toolchain.compile_cached(source, toolchain.Recipe(rustc(), (*own, *_ARGUMENTS)), others)
 
 
 def _crate(source: Source) -> dict[str, str]:

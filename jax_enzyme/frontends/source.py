@@ -12,6 +12,8 @@ from jax_enzyme.errors import CompileError
 
 Language = Literal["c", "c++", "fortran", "rust", "llvm", "cuda"]
 
+AS_WRITTEN = "-je-as-written"
+"""The flag for IR that a kernel is checked in, whose mistakes are to be seen: nothing has made use of them yet."""
 SUFFIXES = {
     ".c": "c",
     ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".c++": "c++", ".C": "c++",

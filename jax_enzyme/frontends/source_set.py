@@ -37,7 +37,7 @@ from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twic
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.definitions import generic
-from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with_modules
+from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
 from jax_enzyme.frontends.fortran_types import with_common_sizes
 from jax_enzyme.frontends.gathering import Unit
@@ -49,7 +49,7 @@ from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.routines import without_routines
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.rustc import compile_rust
-from jax_enzyme.frontends.source import SUFFIXES, Source
+from jax_enzyme.frontends.source import AS_WRITTEN, SUFFIXES, Source
 from jax_enzyme.frontends.spelling import find, spelling, written
 from jax_enzyme.frontends.two_ways import compiled_in_two_ways
 from jax_enzyme.ir import linking
@@ -106,7 +106,7 @@ class SourceSet:
     @cached_property
     def as_written(self) -> SourceSet:
         """The same sources for the checking mode, which looks for mistakes that optimisers make use of."""
-        return self._with(AS_WRITTEN, "fortran")
+        return self._with(AS_WRITTEN, "fortran", "rust")
 
     @cached_property
     def _with_errno(self) -> SourceSet:

@@ -116,7 +116,7 @@ def kernel(
         if callable(source):
             parsed = given.parsed(symbol)
             check_formals(parsed, "Python")
-            program, parsed = load_function(source, symbol, lang, flags, parsed)
+            program, parsed = load_function(source, symbol, lang, flags, parsed, as_written=given.is_checked)
             return given.kernel(replace(program, libraries=shared_libraries(named)), parsed)
         sources = source_set(source, lang, flags, compile_commands, blas)
         return given.kernel_of(sources, shared_libraries(named, sources.folders), symbol, said)
@@ -170,10 +170,14 @@ class _Given:
         checked_options(self.options)
         return parse(self.signature, self.order, self.constants)
 
+    @property
+    def is_checked(self) -> bool:
+        return isinstance(self.options, Options) and self.options.sanitize
+
     def kernel_of(self, sources: SourceSet, libraries: tuple[str, ...], symbol: str | None, said: _Said) -> Kernel:
         """The kernel of a function of a set of sources, and of what these shared libraries have."""
         given = self
-        if isinstance(self.options, Options) and self.options.sanitize:
+        if self.is_checked:
             sources = sources.as_written
         if self.signature is None and not _is_signature(symbol):
             found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)

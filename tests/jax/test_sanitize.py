@@ -141,6 +141,15 @@ double null_call(int n, const double *x) {
   curve of[] = {once, square, 0};
   return of[n - 2](x[1]); /* null_call */
 }
+double huge(int n, const double *x) {
+  double t[100000000l * n]; /* huge_length */
+  return t[n] = x[0];
+}
+double either(int n, const double *x) {
+  const double *p = x, *q = x + 1;
+  if (x[0] > 0) { double own = x[1]; p = &own; }
+  return *q * *p; /* one_has_ended */
+}
 double negative(int n, const double *x) {
   double t[n - 8]; /* negative_length */
   t[0] = x[0];
@@ -249,6 +258,8 @@ BAD = [
     ("of_file", "past_static", "reads outside of the bounds of variable `weights`: index 4, extent 3"),
     ("divided", "division", "integer division by zero"),
     ("null_call", "null_call", "calls a null pointer"),
+    ("huge", "huge_length", "makes local variable `t` of a gigabyte or more, which no stack holds"),
+    ("either", "one_has_ended", "reads local variable `own` after the block or function that it belongs to has ended"),
     ("negative", "negative_length", "makes local variable `t` with a negative number of elements"),
     ("assumed", "assumption", "an assumption in the source does not hold"),
     ("sorted", "comparison", "integer division by zero"),

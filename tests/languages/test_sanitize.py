@@ -47,6 +47,10 @@ real(8) function k(n, which, x) bind(c)
   case (7)
     nullify(aimed)
     k = aimed(1) * x(1) ! nullified
+  case (8)
+    allocate(grown(n))
+    deallocate(grown)
+    deallocate(grown) ! deallocated
   case default
     i = int(x(4) * 1d8) + nint(-x(4)) + floor(-x(1))
   end select
@@ -61,8 +65,15 @@ MISTAKES = [
     "allocated: reads what nothing wrote: allocated memory, index 2",
     "member: reads what nothing wrote: local variable `one`",
     "nullified: reads at a null pointer",
+    "deallocated: deallocates what is not allocated",
 ]
 RUST = """
+#[no_mangle]
+pub unsafe extern "C" fn ended(n: i32, x: *const f64) -> f64 {
+    let mut p = x;
+    if n > 3 { let own = *x * 2.0; p = &own; }
+    *p * (i32::MAX - 3 + n) as f64
+}
 #[no_mangle]
 pub unsafe extern "C" fn k(n: i32, x: *const f64) -> f64 {
     let mut b = [0.0f64; 4];
@@ -110,7 +121,41 @@ def test_mistakes_in_rust_have_the_lines_of_the_kernel() -> None:
     need("rustc")
     kernel = je.kernel(RUST, "k", "n: i32, x: f64[n] -> f64", lang="rust", options=CHECKED)
     assert kernel(X[:2]) == 2.0 + 2147483647.0 / 3 + 3
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"writes outside of .* `b`.* 40 bytes \(kernel\.rs:5:"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"writes outside of .* `b`.* 40 bytes \(kernel\.rs:11:"):
         jax.block_until_ready(kernel(np.append(X, 1.0)))
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Rust panic: div by zero \(kernel\.rs:6:"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Rust panic: div by zero \(kernel\.rs:12:"):
         jax.block_until_ready(kernel(X))
+
+
+def test_rust_tells_of_sums_that_overflow_and_of_variables_that_have_ended() -> None:
+    need("rustc")
+    kernel = je.kernel(RUST, "ended", "n: i32, x: f64[n] -> f64", lang="rust", options=CHECKED)
+    assert kernel(X[:3]) == 2147483647.0
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"reads local variable `own` after .* ended \(kernel\.rs:6:"):
+        jax.block_until_ready(kernel(X))
+    kernel = je.kernel(
+        RUST.replace("n > 3", "n > 4"), "ended", "n: i32, x: f64[n] -> f64", lang="rust", options=CHECKED
+    )
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Rust panic: add overflow \(kernel\.rs:6:"):
+        jax.block_until_ready(kernel(X))
+
+
+def test_mistakes_in_python_have_their_lines() -> None:
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def inner(x: np.ndarray, i: int) -> float:
+        return x[i]
+
+    def outer(n: int, x: np.ndarray) -> float:
+        y = np.empty(n)
+        y[0] = inner(x, n)
+        return y[0] + y[n - 1]
+
+    kernel = je.kernel(numba.njit(outer), "outer", "n: i64, x: f64[4] -> f64", options=CHECKED)
+    line = outer.__code__.co_firstlineno
+    assert kernel(1, X) == 4
+    with pytest.raises(jax.errors.JaxRuntimeError, match=rf"argument `x`: index 4, extent 4 \(\S*py:{line - 2}:"):
+        jax.block_until_ready(kernel(4, X))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=rf"memory, index 2 \(\S*py:{line + 3}:"):
+        jax.block_until_ready(kernel(3, X))

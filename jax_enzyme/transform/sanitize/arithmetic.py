@@ -2,12 +2,13 @@
 numbers that the integers they become cannot hold, the absolute value of the least integer. Of numbers, not of vectors,
 in which no source language has these. Of constants a compiler, and LLVM when it inlines, computes that there is no
 result: `poison`.
-A local array whose length came out negative is told as well."""
+A local array whose length came out negative, or which no stack would hold, is told as well."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
@@ -24,6 +25,8 @@ _DIVISIONS = ("sdiv", "srem", "udiv", "urem")
 _SHIFTS = ("shl", "lshr", "ashr")
 _MOST_ELEMENTS = 2**31
 """Of a local array: an `int` that is negative gives that many and more as the size that a compiler makes of it."""
+_MOST_BYTES = 2**30
+"""More of a local array than any stack holds: it would end the process where the kernel runs by itself."""
 _WIDENED = frozenset({"half", "bfloat", "float", "double"})
 _ROUNDS = ("llvm.lround.", "llvm.llround.", "llvm.lrint.", "llvm.llrint.")
 _SATURATES = ("llvm.fptosi.sat.", "llvm.fptoui.sat.")
@@ -54,7 +57,13 @@ def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Chec
         case I.Alloca() if int_value(count := instruction.operands[0]) is None:
             what = f"makes {variable_name(instruction)} with a negative number of elements, or with 2^31 or more"
             most = const_int(count.type, _MOST_ELEMENTS)
-            return [Check(lambda at: at.icmp("uge", count, most), _constant(runtime.failure(what, instruction)))]
+            size = max(1, DataLayout(runtime.module).alloc_size(instruction.allocated_type))
+            large = const_int(count.type, min(_MOST_BYTES // size, _MOST_ELEMENTS))
+            huge = f"makes {variable_name(instruction)} of a gigabyte or more, which no stack holds"
+            return [
+                Check(lambda at: at.icmp("uge", count, most), _constant(runtime.failure(what, instruction))),
+                Check(lambda at: at.icmp("uge", count, large), _constant(runtime.failure(huge, instruction))),
+            ]
         case _ if not isinstance(kind, T.IntType):
             return []
         case I.BinaryOp(opcode=opcode) if opcode in _DIVISIONS:

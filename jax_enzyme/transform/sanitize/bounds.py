@@ -16,7 +16,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.debug import comes_from_fortran, resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declared_name, uses
 from jax_enzyme.ir.values import Argument, ConstantNull, Value
@@ -228,7 +228,12 @@ def own_memory(function: Function, runtime: Runtime) -> Checks:
         return None
 
     def _free(at: Builder, call: I.Call) -> Value:
-        status = runtime.call(at, "free", call.arguments[0], runtime.place(call))
+        memory = call.arguments[0]
+        status = runtime.call(at, "free", memory, runtime.place(call))
+        # What flang frees at the end of a scope it looks at, and not what the source deallocates.
+        if comes_from_fortran(runtime.module, call):
+            none = runtime.failure("deallocates what is not allocated", call)
+            status = at.select(at.icmp("eq", memory, ConstantNull(T.PTR)), none, status)
         last = at.block.instructions[-1]
         checks[last] = [_failed(status)]
         return status

@@ -87,6 +87,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
         for target in own:
             check_lifetimes(target, runtime)
     for target in own:
+        check_lifetimes(target, runtime, by_address=True)
         drop_certain_checks(target)
     module = run(module, ["loop-simplify", "lcssa"], [target.name for target in own])
     found = _check(module, function)
