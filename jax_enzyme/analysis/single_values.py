@@ -28,13 +28,15 @@ from jax_enzyme.analysis.number_folding import KINDS, is_foldable, made_of, samp
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.reach import Reached, bottom_up, led_to
+from jax_enzyme.ir.reach import Reached, bottom_up, led_to, reached
 from jax_enzyme.ir.reach import made_of as made_from
 from jax_enzyme.ir.values import Constant, Value, int_value
 
 _MOST_PARTS = 400
 """Of how many instructions a question may be made. Whether bits are equal, or what is made of them in a loop, is taken
 to be such a question where there are more; of numbers, those further away are any."""
+_MOST_ORDERED = 12
+"""So many for an ordering, of which programs have the most by far: what its numbers are made of further away is any."""
 _MOST_NUMBERS = 60
 """Of how many numbers that a question is made of it is tried whether it singles them out, the nearest ones."""
 _INTEGERS: Mapping[str, type[np.signedinteger[Any]]] = {"double": np.int64, "float": np.int32}
@@ -47,6 +49,7 @@ _WIDTHS = (8, 16, 32, 64)
 _SMALL = 1e-18
 """Below, numbers of type float have no square."""
 _FAR = 0.005
+_SUMS = frozenset("fadd fsub fneg fpext fptrunc sitofp".split())
 _ANY = (0.7310585786300049, -1.6180339887498949)
 
 Sample = np.ndarray
@@ -104,12 +107,20 @@ def _singled_out(question: I.Instruction) -> Iterator[tuple[Sequence[Value], boo
 
 
 def _grows(question: I.Instruction, parts: _Parts) -> bool:
-    """Whether numbers are put in order that are sums of others, so that a number that becomes larger changes the answer
-    once: what most orderings are."""
+    """Whether numbers are put in order of which a larger one changes the answer once, as most orderings have it: they
+    are sums of others, or have nothing in common."""
     if not isinstance(question, I.Compare) or not is_ordering(question):
         return False
-    made = (i for i in parts.computed if i is not question)
-    return all(i.opcode in ("fadd", "fsub", "fneg", "fpext", "fptrunc", "sitofp") for i in made)
+    computed = set(parts.computed)
+    if all(i.opcode in _SUMS for i in computed if i is not question):
+        return True
+
+    def made_of_others(value: Value) -> Iterable[Value]:
+        return value.operands if isinstance(value, I.Instruction) and value in computed else ()
+
+    sides = (reached([side], made_of_others) for side in question.operands)
+    one, other = ({v for v in side if not isinstance(v, Constant)} for side in sides)
+    return bool(one and other) and one.isdisjoint(other)
 
 
 def is_ordering(question: I.Compare) -> bool:
@@ -176,10 +187,12 @@ def _among_numbers(question: I.Instruction, parts: _Parts) -> Iterator[tuple[Seq
         joined = np.concatenate(tried).astype(KINDS[str(number.type)])
         begins = np.cumsum([0, *(len(part) for part in tried[:-1])])
         of_it = led_to([number], parts.computed, _operands)
-        known = [samples.with_sampled(number, joined, of_it) for samples in any_]
-        for answers in zip(*(_singled(question, samples, joined, begins) for samples in known), strict=True):
-            if None not in answers and len(set(answers)) == 1:
-                yield [number], answers[0] is True
+        first, second = (samples.with_sampled(number, joined, of_it) for samples in any_)
+        found = _singled(question, first, joined, begins)
+        again = found if set(found) == {None} else _singled(question, second, joined, begins)
+        yield from (
+            ([number], one) for one, other in zip(found, again, strict=True) if one is not None and one is other
+        )
 
 
 def _singled(question: I.Instruction, samples: _Samples, joined: Sample, begins: Sample) -> list[bool | None]:
@@ -277,6 +290,7 @@ def _told_apart(question: I.Instruction, given: Mapping[Any, Sample], count: int
 
 def _parts(question: I.Instruction) -> _Parts:
     """Of a question about integers, those that bits are of are given."""
+    most = _MOST_ORDERED if isinstance(question, I.Compare) and is_ordering(question) else _MOST_PARTS
     found = Reached[Value]([question])
     computed, given, constants = list[I.Instruction](), list[Value](), list[Constant]()
     looped = False
@@ -289,12 +303,12 @@ def _parts(question: I.Instruction) -> _Parts:
         elif isinstance(value, I.Phi) and question.opcode == "icmp" and T.is_int(value.type):
             looped = True
             found.add(value.operands)
-        elif isinstance(value, I.Instruction) and is_foldable(value) and len(computed) < _MOST_PARTS:
+        elif isinstance(value, I.Instruction) and is_foldable(value) and len(computed) < most:
             computed.append(value)
             found.add(_operands(value))
         else:
             given.append(value)
-    return _Parts(computed, given, constants, len(computed) < _MOST_PARTS and not looped)
+    return _Parts(computed, given, constants, len(computed) < most and not looped)
 
 
 def _surroundings(kind: str, constants: Iterable[Constant]) -> Iterator[tuple[float, Sample]]:
