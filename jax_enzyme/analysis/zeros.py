@@ -3,6 +3,8 @@
     %table = call ptr @calloc(i64 4, i64 8)      (or memory that a memset, a copy of such memory, or nothing has filled)
     %slot = getelementptr ptr, ptr %table, i64 2
     %compare = load ptr, ptr %slot               null
+    %member = getelementptr i8, ptr %compare, i64 56
+    %called = load ptr, ptr %member              a member of a record at null, as good as null
 
 The map of memory says that no address lies there; a number might still, and numbers may be made into addresses. So
 every instruction that may write to the place is looked at, and a copy's source as well.
@@ -18,11 +20,19 @@ from jax_enzyme.analysis.accesses import accesses, clears, closure
 from jax_enzyme.analysis.congruence import Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout, leaves
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import (
+    NOTHING,
+    MemoryObject,
+    Objects,
+    call_effect,
+    is_defined_call,
+    is_memory_free,
+    is_near_null,
+)
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Constant, ConstantNull, ConstantString, Poison, Undef, Value, is_zero
+from jax_enzyme.ir.values import Constant, ConstantString, Poison, Undef, Value, is_zero
 from jax_enzyme.rules.effects import Effect
 
 _WRITES_NOTHING = frozenset(
@@ -56,11 +66,14 @@ class Zeros:
         self._instructions = list(points_to.instructions())
 
     def is_null(self, pointer: Value) -> bool:
-        """Whether a pointer that leads to no object, as far as the map says, is null wherever it is called."""
-        if isinstance(pointer, ConstantNull):
+        """Whether a pointer that leads to no object, as far as the map says, is null wherever it is called, or would
+        be read through one that is: no program that is right calls it."""
+        if is_near_null(pointer):
             return True
         if not isinstance(pointer, I.Load):
             return False
+        if not self._points_to.of(pointer.operands[0]):
+            return self.is_null(_start(pointer.operands[0]))
         seen = Reached(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
         for place in seen:
             sources = self._sources(place)
@@ -142,6 +155,13 @@ class Zeros:
             for item, offsets in self._points_to.within(write.pointer).items():
                 found.setdefault(item, []).extend((write.instruction, write.size, at) for at in offsets)
         return found
+
+
+def _start(pointer: Value) -> Value:
+    """What a place is counted from."""
+    while isinstance(pointer, I.GetElementPtr):
+        pointer = pointer.operands[0]
+    return pointer
 
 
 def _writes_zeros(write: I.Instruction) -> bool:
