@@ -72,6 +72,21 @@ double f(const double *x) {
     return start + "\n".join(records) + "\n" + end + "  return t;\n}\n"
 
 
+def _ways_out(count: int) -> str:
+    steps = (
+        f"  if (t > {i}.5) return t * x[{i % 8}] + sin(t);\n  t += x[{(i + 1) % 8}] * 0.{i % 9 + 1};"
+        for i in range(count)
+    )
+    start = "#include <math.h>\ndouble f(const double *x) {\n  double t = x[0];\n"
+    return start + "\n".join(steps) + "\n  return t;\n}\n"
+
+
+def _constants(count: int) -> str:
+    steps = (f"  t = t * {i}.25 + {i * i}.125 / (x[{i % 8}] + {i}.5);" for i in range(count))
+    start = "double f(const double *x) {\n  double t = x[0];\n"
+    return start + "\n".join(steps) + "\n  if (t != t || t == 3.75) return x[1];\n  return t;\n}\n"
+
+
 def _unreached(count: int) -> str:
     others = (
         f"double g{i}(double *x, int n) {{ double s = 0; for (int k = 0; k < n; k++) {{ s += x[k] * {i}.5;"
@@ -121,6 +136,8 @@ def _generated(large: bool) -> Iterator[Problem]:
         ("dependent statements", _dependent, 125, 16000),
         ("loops", _loops, 15, 480),
         ("records", _records, 50, 1600),
+        ("ways out", _ways_out, 50, 1600),
+        ("constants and a question", _constants, 50, 1600),
         ("unreached functions", _unreached, 500, 4000),
     )
     for kind, make, size, most in families:
