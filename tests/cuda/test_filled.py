@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
 
 import jax_enzyme as je
+from jax_enzyme.codegen.gpu.derived import call_layout
+from jax_enzyme.frontends import load
+from jax_enzyme.signature import Binding, parse, parse_launch
 from tests.support.stand_in_driver import StandIn
 
 SOURCE = """
+#ifndef PTX
+#define PTX ""
+#endif
 #define KERNEL(name) extern "C" __global__ void name(int n, const int *at, const double *x, double *y)
 #define I int i = blockIdx.x * blockDim.x + threadIdx.x
 KERNEL(guarded) { I; if (i >= n) return; y[i] = 2 * x[i]; }
@@ -25,6 +33,7 @@ KERNEL(in_threes) { I; if (3 * i + 2 < n) for (int k = 0; k < 3; k++) y[3 * i + 
 KERNEL(gaps) { I; if (2 * i < n) y[2 * i] = x[i]; }
 KERNEL(either) { I; if (i >= n) return; if (x[i] > 0) y[i] = x[i]; else y[i] = -x[i]; }
 KERNEL(one_way) { I; if (i >= n) return; if (x[i] > 0) y[i] = x[i]; }
+KERNEL(ends) { I; if (i >= n) return; if (x[i] > 0) asm volatile(PTX); y[i] = 2 * x[i]; }
 KERNEL(plane) {
   int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
   if (i >= 30 || j >= n / 30) return;
@@ -86,3 +95,12 @@ def test_what_is_cleared(gpu_launches: StandIn, name: str, n: int, launch: dict[
         found = jax.jit(kernel)(at, x)
         with jax.default_device(jax.devices("cpu")[0]):
             np.testing.assert_array_equal(found, kernel(at, x))
+
+
+@pytest.mark.parametrize(("ptx", "filled"), [("exit;", False), ("// nothing", True)])
+def test_threads_that_end_in_ptx(ptx: str, filled: bool) -> None:
+    program = load(f'#define PTX "{ptx}"\n{SOURCE}', "ends", "cuda")
+    signature = parse("n: i32, at: i32[n], x: f64[n], out y: f64[n]")
+    program = replace(program, launch=parse_launch(signature, "(n+63)//64", 64))
+    layout = call_layout(program, signature, Binding.of({"n": 150}, {}))
+    assert [b.zero for b in layout.buffers if b.name == "y"] == [not filled]

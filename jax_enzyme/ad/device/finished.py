@@ -10,7 +10,7 @@ from jax_enzyme.ad.device.rows import add_in_rows, adds, unrolled_for_rows
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import InlineAsm, Value
 from jax_enzyme.transform.device import canonical, restore
 from jax_enzyme.transform.device.before_branches import compute_before_branches
 from jax_enzyme.transform.device.registers import WARP_ADD
@@ -25,6 +25,8 @@ def finished(function: DeviceFunction) -> DeviceFunction:
     if others or not (is_due or any(b.zero for b in function.buffers)):
         return function
     form = canonical(function)
+    if _ends_unseen(form):
+        return function
     module = unrolled_for_rows(clone(form.module), symbol)
     target = module.functions[symbol]
     constant: set[Value] = set()
@@ -40,6 +42,20 @@ def finished(function: DeviceFunction) -> DeviceFunction:
 
 def uncleared(function: DeviceFunction, form: DeviceFunction) -> DeviceFunction:
     """A device function, by its canonical form, less the clears that it does not need."""
+    if _ends_unseen(form):
+        return function
     module, (symbol,) = form.module, form.symbols
     buffers = without_needless_clears(module, module.functions[symbol], form.buffers, form.shape)
     return replace(function, buffers=buffers)
+
+
+def _ends_unseen(form: DeviceFunction) -> bool:
+    """Whether threads may end where control flow does not say so: by an instruction, or in PTX of the user's."""
+    calls = (i for f in form.module.functions.values() for i in f.instructions() if isinstance(i, I.CallBase))
+    return any(_may_end(call.callee) for call in calls)
+
+
+def _may_end(callee: Value) -> bool:
+    if isinstance(callee, InlineAsm):
+        return any(word in callee.template for word in ("exit", "ret", "bra"))
+    return callee.name == "llvm.nvvm.exit"
