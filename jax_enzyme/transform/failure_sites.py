@@ -15,7 +15,8 @@ from jax_enzyme.ir.debug import add_node, location, resolve
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.lexer import escape, unescape
 from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
-from jax_enzyme.ir.module import GlobalVariable, Module, declared_callee
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, declared_callee
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import (
     ConstantAggregate,
     ConstantExpr,
@@ -57,6 +58,7 @@ _NAMED = {
 }
 # Where headers and the Rust library lie: a place there says nothing about the user's source.
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")
+_FEW = 3
 _HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
 _PANIC = re.compile(
     r"panicking\d+(?:panic_const\d+)?(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)"
@@ -221,9 +223,35 @@ def describe(module: Module, found: Site, detail: str | None = None) -> str:
     """The message of a site: what happened, and where in the user's source."""
     text = found.what + (f": {detail}" if detail else "")
     place = location(module, found.call)
-    if place is not None and any(part in place for part in _LIBRARIES):
-        place = None
+    if place is None or _is_of_library(place):
+        place = _called_from(module, found.call)
     return f"{text} ({place})" if place else text
+
+
+def _is_of_library(place: str) -> bool:
+    return place.startswith("library/") or any(part in place for part in _LIBRARIES)
+
+
+def _called_from(module: Module, call: I.CallBase) -> str | None:
+    """Where the user's source calls a function of a library in which something fails: one place of a few."""
+    callers: dict[Value, list[tuple[Function, I.Instruction]]] = {}
+    home: Function | None = None
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            if instruction is call:
+                home = function
+            if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
+                callers.setdefault(instruction.callee, []).append((function, instruction))
+    found: set[str] = set()
+    above = Reached[Function]([home] if home is not None else [])
+    for function in above:
+        for caller, instruction in callers.get(function, ()):
+            place = location(module, instruction)
+            if place is None or _is_of_library(place):
+                above.add([caller])
+            else:
+                found.add(place)
+    return " or ".join(sorted(found)) if 0 < len(found) <= _FEW else None
 
 
 def add_message(module: Module, text: str) -> int:

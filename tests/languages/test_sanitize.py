@@ -84,9 +84,11 @@ pub unsafe extern "C" fn k(n: i32, x: *const f64) -> f64 {
 
 SORTED = """
 #include <algorithm>
+#include <vector>
 extern "C" double k(int n, int more, const double *x) {
     double v[4];
     std::copy(x, x + n, v);
+    if (more < 0) return std::vector<double>(x, x + n).at(n);
     std::sort(v, v);
     std::sort(v, v + n + more);
     return v[1];
@@ -99,8 +101,10 @@ def test_numbers_are_sorted_inside_of_their_array() -> None:
     kernel = je.kernel(SORTED, "k", "n: i32, more: i32, x: f64[n] -> f64", lang="c++", options=CHECKED)
     with jax.enable_x64(True):
         assert kernel(np.int32(0), X[::-1]) == 2
-        with pytest.raises(jax.errors.JaxRuntimeError, match=r"outside of .*variable `v`.*40 bytes \(kernel\.cpp:7:"):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"outside of .*variable `v`.*40 bytes \(kernel\.cpp:9:"):
             jax.block_until_ready(kernel(np.int32(1), X))
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"C\+\+ exception `std::out_of_range` \(kernel\.cpp:7:"):
+            jax.block_until_ready(kernel(np.int32(-1), X))
 
 
 def test_mistakes_in_fortran_are_errors_with_their_lines() -> None:
