@@ -282,6 +282,16 @@ class Library:
         except JaxEnzymeError as error:
             raise compat.at_the_call(error) from None
 
+    def suggest_signature(self, symbol: str | None = None) -> str:
+        """The signature of one of the functions, as `je.suggest_signature` tells it, which says what is raised."""
+        from jax_enzyme.codegen.suggestion import suggested  # LLVM takes a while to load
+
+        try:
+            check_names(symbol, None)
+            return suggested(self._sources.program(symbol, ()))
+        except JaxEnzymeError as error:
+            raise compat.at_the_call(error) from None
+
     @property
     def functions(self) -> list[str]:
         """What the functions are called that the sources define for others. Compiles all of them."""

@@ -93,7 +93,9 @@ def test_templates_and_static_functions() -> None:
 
 
 def test_what_is_guessed_is_marked() -> None:
-    assert je.suggest_signature(AXPY, "axpy", lang="c").endswith("# guessed: shapes of x, y; directions of y")
+    text = je.suggest_signature(AXPY, "axpy", lang="c")
+    assert text.endswith("# guessed: shapes of x, y; directions of y")
+    assert je.library(AXPY, lang="c").suggest_signature("axpy") == text
 
 
 def test_structures_and_what_is_not_known() -> None:
