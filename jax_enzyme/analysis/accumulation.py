@@ -38,7 +38,7 @@ class Chain:
     """`kind` is how two parts of the sum are joined: an opcode, the name of a function, or `select`, with `sample` the
     step to imitate. `ends` are the users that are no steps, with their operands' numbers. `leader`: the chain that
     decides what is chosen here, where that is another one; `strict`: of equals the first one stays, and no NaN is
-    chosen."""
+    chosen. `only`: the one iteration that changes the value, if it is no sum."""
 
     start: Value
     kind: str
@@ -47,6 +47,7 @@ class Chain:
     ends: tuple[tuple[I.Instruction, int], ...]
     leader: Chain | None = None
     strict: bool = True
+    only: int | None = None
 
 
 def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]) -> Chain | None:

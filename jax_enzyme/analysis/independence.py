@@ -13,7 +13,7 @@ An iteration must not see what another one leaves. That is so where
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.only_iterations import only_chains
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
@@ -39,7 +40,7 @@ from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.remembered import remembered
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import SECTION, Effect
 from jax_enzyme.rules.helpers import ALLOCATE, TAPE
 
 CALL = 20
@@ -129,14 +130,14 @@ class Independence:
 
     def each(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
         """About how many an iteration does."""
-        inside = {b for child in loop.children for b in child.blocks}
-        own = (i for b in loop.blocks if b not in inside for i in b.instructions)
-        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own if of is None or i in of)
+        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in _own(loop) if of is None or i in of)
         return each + sum(self.work(child, of) for child in loop.children)
 
     def _expected(self, loop: Loop) -> int:
         """About how many iterations a loop has: those of triangles have half of the most. The most that data may say
-        is mostly that of a type."""
+        is mostly that of a type. All sections together are one iteration's instructions."""
+        if any(callee_name(i) == SECTION for i in _own(loop)):
+            return 1
         found = self._length(loop)
         if found is None:
             return self.count(loop) or _UNKNOWN_TRIPS
@@ -173,6 +174,8 @@ class Independence:
         left = self._left(loop)
         if Mark.PARALLEL in marks:
             sums = self._sums(loop)
+            if length is None:
+                sums |= self._only(loop, sums, count)
         elif left:
             return "it leaves a value behind"
         counters = self._counters(loop, sums, count)
@@ -294,6 +297,12 @@ class Independence:
                 found[phi] = sum_
         return found
 
+    def _only(self, loop: Loop, sums: Container[I.Phi], count: int) -> dict[I.Phi, Chain]:
+        """The phis of the header that one iteration alone reads or changes."""
+        others = [phi for phi in _phis(loop) if phi not in sums]
+        steps = {phi: step for phi in others if (step := self._grows_by(phi, loop, count)) is not None}
+        return only_chains(loop, [phi for phi in others if phi not in steps], steps, count, self._uses)
+
     def _changed(self, item: MemoryObject, loop: Loop, marks: Marks, at_hand: bool) -> T.Type | str | None:
         """As what iterations may change an object in any order: numbers of a type, to which they add in copies; None:
         in place; or why they may not, empty where no more is known."""
@@ -398,22 +407,24 @@ class Independence:
     def _is_inside(self, value: Value, loop: Loop) -> bool:
         return self._facts.block_of.get(value) in loop.blocks
 
-    def _counters(
-        self, loop: Loop, sums: Container[Value], count: int | None = None
-    ) -> tuple[tuple[I.Phi, int], ...] | str:
+    def _counters(self, loop: Loop, sums: Container[Value], count: int | None) -> tuple[tuple[I.Phi, int], ...] | str:
         found: list[tuple[I.Phi, int]] = []
         for phi in loop.header.instructions:
             if not isinstance(phi, I.Phi):
                 break
             if phi in sums:
                 continue
-            step = 1 if _alternates(phi, loop) else self._facts.step(phi, loop)
-            if step is None and count == 2:
-                step = _distance(phi, loop)
-            if step is None or not isinstance(phi.type, T.IntType):
+            step = self._grows_by(phi, loop, count)
+            if step is None:
                 return "each iteration needs a value from the one before, such as a sum"
             found.append((phi, step))
         return tuple(found)
+
+    def _grows_by(self, phi: I.Phi, loop: Loop, count: int | None) -> int | None:
+        """By how much a counter grows."""
+        step = 1 if _alternates(phi, loop) else self._facts.step(phi, loop)
+        step = _distance(phi, loop) if step is None and count == 2 else step
+        return step if isinstance(phi.type, T.IntType) else None
 
     def _arenas(self, loop: Loop, marks: Marks) -> dict[Value, Value]:
         """The calls that take memory from an arena which nothing else in a marked loop accesses, with the arena."""
@@ -558,6 +569,11 @@ class Independence:
                 return "where it is touched depends on data"
             places.append(place)
         return places
+
+
+def _own(loop: Loop) -> Iterator[I.Instruction]:
+    """The instructions of a loop outside of loops in it."""
+    return (i for b in loop.blocks if not any(b in child for child in loop.children) for i in b.instructions)
 
 
 def _phis(loop: Loop) -> list[I.Phi]:

@@ -198,7 +198,7 @@ class InLockstep(Independence):
                 ordered[phi] = addition
             else:
                 return None
-        counters = self._counters(loop, found)
+        counters = self._counters(loop, found, None)
         if isinstance(counters, str) or any(phi.type == T.I1 for phi, _ in counters):
             return None
         memory = self._memory_of(loop)

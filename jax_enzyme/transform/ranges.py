@@ -379,8 +379,13 @@ class InRanges(Sharing):
         totals: dict[Value, Value] = {s.start: self._start(s.start) for s in sums if isinstance(s.start, I.Phi)}
         for index in range(self._ranges.count):
             parts = {s.start: self._result(at, slots, index, n, s.start.type) for n, s in enumerate(sums)}
-            totals |= {s.start: _join(at, s, sums, totals, parts) for s in sums}
+            totals |= {s.start: _join(at, s, sums, totals, parts) for s in sums if s.only is None}
+            totals |= {s.start: parts[s.start] for s in sums if s.only is not None and self._has(index, s.only)}
         return found | {value: totals[s.start] for value, s in self._sums.items()}
+
+    def _has(self, index: int, iteration: int) -> bool:
+        """Whether an iteration is in a range, where it is known how many there are."""
+        return iteration // self._ranges.length == index
 
     def _result(self, at: Builder, slots: Value, index: int, number: int, type_: T.Type) -> Value:
         return at.load(type_, at.offset(slots, index * self._slot_size + number * CELL), CELL)

@@ -111,6 +111,27 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "numbers that sections leave": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double a, b = 3, c = 0, last = 0, same = x[1];
+  int best = 0;
+#pragma omp parallel
+  {
+#pragma omp sections reduction(+ : c) lastprivate(last)
+    {
+      { a = 0; for (int i = 0; i < n; i++) a += sin(x[i] * same); c += a; }
+#pragma omp section
+      for (int i = 0; i < n; i++) b = 0.9 * b + x[i] * exp(x[i]) / n;
+#pragma omp section
+      { for (int i = 0; i < n; i++) if (cos(3 * x[i]) > cos(3 * x[best])) best = i; c += x[0]; last = x[best]; }
+    }
+#pragma omp for
+    for (int i = 0; i < n; i++) y[i] = x[i] * a / n + b * last + c / n * best;
+  }
+}""",
+        "pjv",
+    ),
     "two sections of Fortran's": Shared(
         """subroutine k(n, x, y)
   integer :: n, i

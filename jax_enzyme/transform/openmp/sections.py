@@ -5,8 +5,8 @@
 
 Compilers make a loop of sections, of a few iterations that choose by their number. An optimiser that knows the number
 takes the loop apart, and with it goes what the directive says. `je.section` is the number that it is given, which no
-optimiser knows, until machine code is made (`rules/helpers.ll`). Sections that are short, or leave values in variables,
-threads would not share: `show_short_sections` lets optimisers see those.
+optimiser knows, until machine code is made (`rules/helpers.ll`). Sections that are short threads would not share:
+`show_short_sections` lets optimisers see those.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _with_sections(module: Module) -> Iterator[Function]:
 
 
 def _to_show(function: Function) -> list[Loop]:
-    return [loop for loop in Loops.of(function) if _has_own(loop) and (_is_short(loop) or _leaves_values(loop))]
+    return [loop for loop in Loops.of(function) if _has_own(loop) and _is_short(loop)]
 
 
 def _has_own(loop: Loop) -> bool:
@@ -99,8 +99,3 @@ def _is_short(loop: Loop) -> bool:
     """Is there no loop inside, and no call of a function of the program's?"""
     called = (i for b in loop.blocks for i in b.instructions if isinstance(i, I.CallBase))
     return not loop.children and all(declared_callee(i) is not None for i in called)
-
-
-def _leaves_values(loop: Loop) -> bool:
-    """Do variables hold numbers that a section has left? What is in memory, each writes for itself."""
-    return any(isinstance(i, I.Phi) and not isinstance(i.type, T.IntType) for i in loop.header.instructions)
