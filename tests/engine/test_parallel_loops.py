@@ -132,6 +132,28 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "sections that change a thread's variable, and read another's": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double sum = 0;
+#pragma omp parallel num_threads(1)
+  {
+    double t = 0.5, r = 0;
+#pragma omp sections
+    {
+      { for (int i = 0; i < n; i++) t = 0.9 * t + sin(x[i]); r = t; }
+#pragma omp section
+      for (int i = 0; i < n; i++) t = 0.8 * t + cos(x[i]);
+#pragma omp section
+      for (int i = 0; i < n; i++) y[i] = x[i] * r;
+    }
+    sum += t;
+  }
+  y[0] += sum;
+}""",
+        "",
+        "each iteration needs a value from the one before",
+    ),
     "two sections of Fortran's": Shared(
         """subroutine k(n, x, y)
   integer :: n, i
