@@ -92,6 +92,7 @@ ELSEWHERE = {
     "analysis.shortcuts:_MOST_CASES": _SHORTCUT,
     "analysis.signs:_MOST_VALUES": "a number may be negative then",
     "analysis.single_values:_MOST_NUMBERS": "no warning of those further away, as docs/shortcuts.md says",
+    "analysis.single_values:_MOST_ORDERED": "no warning of what is further away, as docs/shortcuts.md says",
     "analysis.single_values:_MOST_PARTS": "bits are warned of then: tests/engine/test_shortcuts.py",
     "analysis.simulation:_AT_ONCE": "one iteration after the other then",
     "analysis.simulation:_MOST_DRIVEN": "a number may be any of its type then",
