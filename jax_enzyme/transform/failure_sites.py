@@ -62,6 +62,8 @@ _FEW = 3
 _HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
 _PANIC = re.compile(
     r"panicking\d+(?:panic_const\d+)?(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)"
+    # In what stands elsewhere in Rust's library (`core::cell::panic_already_borrowed`), the last name.
+    r"|(?:4core|5alloc|3std)\d+\w*\D\d+([a-z_]+)(?:17h[0-9a-f]+E)?$"
 )
 
 
@@ -164,13 +166,15 @@ def _thrown(call: I.CallBase, name: str) -> Site:
 
 def _panic_text(call: I.CallBase, name: str) -> str:
     known = _PANIC.search(name)
-    if known and known[1] == "panic_bounds_check":
+    what = (known[1] or known[2]) if known else ""
+    if what == "panic_bounds_check":
         return ": index out of bounds"
     if len(call.arguments) >= 2:
         text = _counted_text(call.arguments[0], call.arguments[1])
         if text:
             return f": {text}"
-    return f": {known[1].removeprefix('panic_const_').replace('_', ' ')}" if known and known[1] != "panic_fmt" else ""
+    words = what.removeprefix("panic_const_").removeprefix("panic_").replace("_", " ")
+    return f": {words}" if words and words != "fmt" else ""
 
 
 def _counted_text(pointer: Value, count: Value) -> str | None:

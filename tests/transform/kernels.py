@@ -91,6 +91,8 @@ _RUST = """
     let v = unsafe { std::slice::from_raw_parts(x, n as usize) };
     let mut w: Vec<f64> = Vec::new();
     for i in 0..n as usize { assert!(v[i] > -5.0, "too small"); w.push(v[i] * v[n as usize - 1 - i]); }
+    let large = w.iter().position(|&a| a > 1e3);
+    if v[0] > 1e3 { w[large.unwrap()] = 1.0; }
     w.iter().sum()
 }
 """
@@ -367,6 +369,7 @@ KERNELS = (
     Kernel("rethrown", "c++", _RETHROWN, (1.0, 50.0, 0.5, 0.3), fails=(4, 256)),
     Kernel("rust", "rust", _RUST),
     Kernel("rust_panics", "rust", _RUST, (1.0, 2.0, -7.0, 3.0), fails=(4, 256), says="Rust panic: too small"),
+    Kernel("rust_unwraps", "rust", _RUST, (2e3, 2.0, 7.0, 0.1), fails=(4, 256), says="Rust panic: unwrap failed"),
     Kernel("rust_structs", "rust", _RUST_STRUCTS, _MIXED_SIGNS),
     Kernel("fortran", "fortran", _FORTRAN, signature=_SUBROUTINE, symbol="f_"),
     Kernel(
