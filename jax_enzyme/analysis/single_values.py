@@ -197,7 +197,8 @@ def _among_numbers(question: I.Instruction, parts: _Parts) -> Iterator[tuple[Seq
 
 def _singled(question: I.Instruction, samples: _Samples, joined: Sample, begins: Sample) -> list[bool | None]:
     """What a question says of the sample that each part of the samples begins with, where it says something else of all
-    others of the part, or of those that `_first_touches` goes by."""
+    others of the part. Of an ordering that counts where a side is infinite: numbers that have a limit, and those next
+    to them, are on one side of it (`acos(x) < 1e-8`), but for those that `_first_touches` is about."""
     answers = samples.of(question)
     if answers is None:
         return [None] * len(begins)
@@ -207,11 +208,15 @@ def _singled(question: I.Instruction, samples: _Samples, joined: Sample, begins:
     found = [bool(answer) if one else None for answer, one in zip(every[begins], alone, strict=True)]
     if not isinstance(question, I.Compare) or not is_ordering(question):
         return found
-    one, other = (samples.of(operand) for operand in question.operands)
-    assert one is not None and other is not None
-    parts = (np.split(np.broadcast_to(of, len(joined)), begins[1:]) for of in (joined, one, other, every))
+    sides = [samples.of(operand) for operand in question.operands]
+    one, other = (np.broadcast_to(of, len(joined)) for of in sides if of is not None)
+    parts = (np.split(of, begins[1:]) for of in (joined, one, other, every))
     touched = (_first_touches(*part) for part in zip(*parts, strict=True))
-    return [answer if apart is None else apart for apart, answer in zip(found, touched, strict=True)]
+    infinite = (np.isinf(one) | np.isinf(other)) & ~(np.isnan(one) | np.isnan(other))
+    return [
+        apart if beyond and apart is not None else touches
+        for apart, touches, beyond in zip(found, touched, infinite[begins], strict=True)
+    ]
 
 
 def _first_touches(number: Sample, one: Sample, other: Sample, answers: Sample) -> bool | None:

@@ -735,7 +735,14 @@ double upwind(double x, double z) {
 double put_in_order(double x, double z) {
   double most = x > z ? x * x : z * z, least = x < z ? x : z;
   double near = fabs(x - z) <= 1e-8 * fabs(x) ? z : x, small = fabs(x) < 1e-12 ? x * z : x;
-  return (exp(-x) < 1e-10 ? most : least * near) * ((int)x == (int)z ? small : 1);
+  double level = acos(x / 2) < 1e-8 ? z : x, sum = z, term = z, count = 1;
+  do {
+    term *= x / count;
+    count += 1;
+    term /= count;
+    sum += term;
+  } while (fabs(term / sum) > 1e-16);
+  return (exp(-x) < 1e-10 ? most : least * near) * ((int)x == (int)z ? small : 1) + level * sum;
 }
 
 double guarded_result(double x, double z) { return isnan(x) || isinf(1 / (1 + x * x + z * z)) ? 0 : x * z; }
