@@ -13,7 +13,7 @@ sign may be declared with one, as it is no negative number; not the other way ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from types import MappingProxyType
@@ -70,8 +70,10 @@ def mismatch(
     is_dimension: bool = False,
     order: Order = "C",
     sizes: Mapping[str, int] = MappingProxyType({}),
+    passed: Container[str] = (),
 ) -> Mismatch | None:
-    """How a parameter differs from what the source has, or None. Of `sizes` are those that are known."""
+    """How a parameter differs from what the source has, or None. Of `sizes` are those that are known; `passed` are the
+    names of what is passed to the source, sizes among them."""
     if known.special is not None and not param.by_value:
         return unlike_memory(str(param), known, known.special)
     wrong = next((p for p in known.pieces if not _fits(param, known, p, is_dimension)), None)
@@ -83,10 +85,12 @@ def mismatch(
             f"`{known.text}`{'' if 'const' in known.text else ' of intent(in)'}, where it cannot write",
             f"declare it as an input: `{param.name}: {param.type_text}`",
         )
-    return _other_elements(param, known, order, sizes)
+    return _other_elements(param, known, order, sizes, passed)
 
 
-def _other_elements(param: Param, known: SourceType, order: Order, sizes: Mapping[str, int]) -> Mismatch | None:
+def _other_elements(
+    param: Param, known: SourceType, order: Order, sizes: Mapping[str, int], passed: Container[str]
+) -> Mismatch | None:
     """How an array is not made of the rows and elements that the source's is made of. Where it has as many dimensions
     (the parts of a complex number or a structure are one more), these are compared as far as `sizes` say how long they
     are; the kernel counts in its own way in others, which have to be whole elements whatever their size is."""
@@ -100,7 +104,10 @@ def _other_elements(param: Param, known: SourceType, order: Order, sizes: Mappin
     dims = param.dims if order == "F" else param.dims[::-1]
     if known.is_reference and (found := _too_small(param, known, sizes)):
         return found
-    if not inner or _is_of(dims, inner, sizes, any_number=known.is_reference):
+    given = [_size(dim, sizes) for dim in dims]
+    if not inner or _is_of(dims, given, inner, known.extents[-1:], any_number=known.is_reference):
+        return None
+    if parts <= 1 and _has_own_size(dims, given, inner, passed):
         return None
     names = sorted(frozenset[str]().union(*map(names_in, dims)) & sizes.keys())
     other: Order = "C" if order == "F" else "F"
@@ -129,21 +136,38 @@ def _too_small(param: Param, known: SourceType, sizes: Mapping[str, int]) -> Mis
 
 
 def _is_of(
-    dims: Sequence[Expression], inner: Sequence[int | None], sizes: Mapping[str, int], *, any_number: bool
+    dims: Sequence[Expression],
+    given: Sequence[int | None],
+    inner: Sequence[int | None],
+    last: Sequence[int | None],
+    *,
+    any_number: bool,
 ) -> bool:
-    """Whether an array, its dimensions fastest first, may be one of such rows. `any_number`: of other dimensions,
-    whatever they are."""
+    """Whether an array, its dimensions fastest first, and as long as they are `given`, may be one of such rows, `last`
+    of them where that is a number. `any_number`: of other dimensions, whatever they are."""
     if len(dims) == len(inner) + 1:
-        given = [_size(dim, sizes) for dim in dims[:-1]]
-        return all(there in (None, size) or size is None for size, there in zip(given, inner, strict=True))
-    whole = 1 if any_number or None in inner else prod(extent or 1 for extent in inner)
+        return all(there in (None, size) or size is None for size, there in zip(given, inner, strict=False))
+    rows = whole = 1 if any_number or None in inner else prod(extent or 1 for extent in inner)
     for dim in dims:
         if _factor(dim) % whole == 0:
             return True
-        if names_in(dim) or whole % (extent := max(1, evaluate(dim, {}))):
+        if names_in(dim):
+            count = last[0] if last else None
+            return count is not None and (None in given or prod(size or 0 for size in given) >= rows * count)
+        extent = max(1, evaluate(dim, {}))
+        if whole % extent:
             return False
         whole //= extent
     return whole == 1
+
+
+def _has_own_size(
+    dims: Sequence[Expression], given: Sequence[int | None], inner: Sequence[int | None], passed: Container[str]
+) -> bool:
+    """Whether an array of one dimension may be so many whole rows. A size that is passed to the source counts these:
+    an array of as many numbers is too small."""
+    rows = prod(extent or 1 for extent in inner)
+    return len(dims) == 1 and not any(n in passed for n in names_in(dims[0])) and (given[0] or 0) % rows == 0
 
 
 def _size(dim: Expression, sizes: Mapping[str, int]) -> int | None:

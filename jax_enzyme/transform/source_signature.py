@@ -170,6 +170,7 @@ class Source:
             is_dimension=self.signature.is_dimension(param.name),
             order=self.signature.order,
             sizes=self.sizes,
+            passed={p.name for p in self.signature.params},
         )
         if found is not None:
             raise self.mismatch(index, found)

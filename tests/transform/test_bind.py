@@ -357,7 +357,7 @@ UNION = "union u { double d; long k; };"
         ("double _Complex *a, double b[][2]", "a: f64[4*n+2*m], b: c128[n] -> f64"),
         ("double _Complex *a, double *const *b", "a: f64[n,m], inout b: f64[n][m] -> f64"),
         (f"{OWNER}const struct v *a", "inout a: {n: i64, d: f64[n]*}* -> f64"),
-        ("double a[][3], double _Complex b[][2]", "a: f64[n*3], b: f64[n,4] -> f64"),
+        ("double a[][3], double _Complex b[][2], double c[][3]", "a: f64[n*3], b: f64[n,4], c: f64[m] -> f64"),
     ],
 )
 def test_what_is_right_in_more_than_one_way(declaration: str, signature: str) -> None:
@@ -394,7 +394,8 @@ def test_what_is_right_in_more_than_one_way(declaration: str, signature: str) ->
         ("long *a, double b", "a: status[], b: f64 -> f64", "`long *`"),
         ("double *a, double b", 'a: "text", b: f64 -> f64', "`double *`"),
         (f"{POINT}struct p *a", "a: f64[] -> f64", "elements are 2 numbers each: `p *`"),
-        ("double a[][3]", "a: f64[n] -> f64", "rows have another length"),
+        ("double a[][3], int n", "a: f64[n], n: i32 -> f64", "rows have another length"),
+        ("double a[][3]", "a: f64[4] -> f64", "rows have another length"),
         ("double ***a", "a: f64[n][m] -> f64", "`double ***`"),
         ("double (*a)[3]", "a: f64[n][3] -> f64", "`double[3] *`"),
         ("_Bool a", "a: i32 -> f64", "`_Bool`"),
