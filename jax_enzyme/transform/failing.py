@@ -11,7 +11,7 @@ from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
-from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
+from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
 
 PLACE = T.StructType((T.I64, T.PTR))
@@ -28,13 +28,14 @@ class Failures:
         self.sites: dict[I.Instruction, Site] = {}
         self.numbers: dict[I.Instruction, int] = {}
         self.twins: dict[Function, Function] = {}
+        callers = Callers(module)
         for function in self.functions:
             for instruction in function.instructions():
                 found = site(module, instruction)
                 if found is not None:
                     self.sites[instruction] = found
                     if found.code is None:
-                        text = describe(module, found, _constructed_with(function, found))
+                        text = describe(module, found, function, callers, _constructed_with(function, found))
                         self.numbers[instruction] = add_message(module, text)
         self.failing: set[Function] = set()
         self.throwing: set[Function] = set()

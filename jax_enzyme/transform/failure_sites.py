@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.debug import add_node, location, resolve
@@ -24,6 +25,7 @@ from jax_enzyme.ir.values import (
     Value,
     int_value,
 )
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect, effect
 
 TERMINATED = 3
@@ -223,12 +225,12 @@ def readable_type(symbol: str) -> str:
 # -- the table of messages ---------------------------------------------------------------------------------------------
 
 
-def describe(module: Module, found: Site, detail: str | None = None) -> str:
-    """The message of a site: what happened, and where in the user's source."""
+def describe(module: Module, found: Site, home: Function, callers: Callers, detail: str | None = None) -> str:
+    """The message of a site in a function: what happened, and where in the user's source."""
     text = found.what + (f": {detail}" if detail else "")
     place = location(module, found.call)
     if place is None or _is_of_library(place):
-        place = _called_from(module, found.call)
+        place = callers.place(home)
     return f"{text} ({place})" if place else text
 
 
@@ -236,26 +238,34 @@ def _is_of_library(place: str) -> bool:
     return place.startswith("library/") or any(part in place for part in _LIBRARIES)
 
 
-def _called_from(module: Module, call: I.CallBase) -> str | None:
-    """Where the user's source calls a function of a library in which something fails: one place of a few."""
-    callers: dict[Value, list[tuple[Function, I.Instruction]]] = {}
-    home: Function | None = None
-    for function in module.functions.values():
-        for instruction in function.instructions():
-            if instruction is call:
-                home = function
-            if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
-                callers.setdefault(instruction.callee, []).append((function, instruction))
-    found: set[str] = set()
-    above = Reached[Function]([home] if home is not None else [])
-    for function in above:
-        for caller, instruction in callers.get(function, ()):
-            place = location(module, instruction)
-            if place is None or _is_of_library(place):
-                above.add([caller])
-            else:
-                found.add(place)
-    return " or ".join(sorted(found)) if 0 < len(found) <= _FEW else None
+class Callers:
+    """Where the functions of a module are called."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+
+    @remembered
+    def place(self, called: Function) -> str | None:
+        """Where the user's source calls a function of a library, or what calls it there: one place of a few."""
+        found: set[str] = set()
+        above = Reached([called])
+        for function in above:
+            for caller, instruction in self._calls.get(function, ()):
+                place = location(self._module, instruction)
+                if place is None or _is_of_library(place):
+                    above.add([caller])
+                else:
+                    found.add(place)
+        return " or ".join(sorted(found)) if 0 < len(found) <= _FEW else None
+
+    @cached_property
+    def _calls(self) -> dict[Function, list[tuple[Function, I.Instruction]]]:
+        found: dict[Function, list[tuple[Function, I.Instruction]]] = {}
+        for function in self._module.functions.values():
+            for instruction in function.instructions():
+                if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
+                    found.setdefault(instruction.callee, []).append((function, instruction))
+        return found
 
 
 def add_message(module: Module, text: str) -> int:
