@@ -573,7 +573,7 @@ class Independence:
 
 def _own(loop: Loop) -> Iterator[I.Instruction]:
     """The instructions of a loop outside of loops in it."""
-    return (i for b in loop.blocks if not any(b in child for child in loop.children) for i in b.instructions)
+    return (i for b in loop.own_blocks for i in b.instructions)
 
 
 def _phis(loop: Loop) -> list[I.Phi]:
@@ -590,7 +590,7 @@ def _alternates(phi: I.Phi, loop: Loop) -> bool:
 
 def _distance(phi: I.Phi, loop: Loop) -> int | None:
     """How far the second of two constants is from the first: a phi of them counts two iterations as well."""
-    first, second = (int_value(v) for v, _ in sorted(phi.incoming, key=lambda way: way[1] in loop))
+    first, second = map(int_value, loop.ends(phi) or (phi, phi))
     return None if first is None or second is None else second - first
 
 

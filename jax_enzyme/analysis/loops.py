@@ -59,6 +59,11 @@ class Loop:
             loop = loop.parent
 
     @property
+    def own_blocks(self) -> Iterator[BasicBlock]:
+        """Its blocks outside of the loops inside."""
+        return (b for b in self.blocks if not any(b in child for child in self.children))
+
+    @property
     def length(self) -> int:
         """Its instructions, with those of the loops inside."""
         return sum(len(block.instructions) for block in self.blocks)

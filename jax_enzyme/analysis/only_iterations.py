@@ -32,8 +32,8 @@ def only_chains(
 ) -> dict[I.Phi, Chain]:
     """Those of some phis of the header that one iteration alone reads or changes, with which one; `steps` are those of
     the loop's counters."""
-    numbers = [phi for phi in phis if isinstance(phi.type, T.FloatType | T.IntType)]
-    starts = {phi: int_value(next(v for v, b in phi.incoming if b not in loop)) for phi in steps}
+    numbers = {phi: ends for phi in phis if isinstance(phi.type, T.FloatType | T.IntType) and (ends := loop.ends(phi))}
+    starts = {phi: int_value(ends[0]) for phi in steps if (ends := loop.ends(phi))}
     if not numbers or count > _MOST or all(start is None for start in starts.values()):
         return {}
     ways = [
@@ -45,8 +45,8 @@ def only_chains(
     ]
     search = _Search(loop, ways, uses)
     found: dict[I.Phi, Chain] = {}
-    for phi in numbers:
-        only, following = search.of(phi), next(v for v, b in phi.incoming if b in loop)
+    for phi, (_, following) in numbers.items():
+        only = search.of(phi, following)
         if only is not None and isinstance(following, I.Instruction):
             ends = tuple((u, n) for u, n in uses[following] if not search.is_inside(u))
             found[phi] = Chain(phi, "only", following, frozenset((phi, following)), ends, only=only)
@@ -70,10 +70,9 @@ class _Search:
     def is_inside(self, instruction: I.Instruction) -> bool:
         return instruction in self._inside
 
-    def of(self, phi: I.Phi) -> int | None:
-        """The one iteration that reads or changes a phi of the header, the first one where none does; None where
-        several may."""
-        following = next(v for v, b in phi.incoming if b in self._loop)
+    def of(self, phi: I.Phi, following: Value) -> int | None:
+        """The one iteration that reads or changes a phi of the header, of which this is the next value; the first one
+        where none does; None where several may."""
         if self._is_seen_outside(phi, following):
             return None
         active = [n for n, way in enumerate(self._ways) if way.changes(phi, following) or self._reads(phi, way)]

@@ -58,12 +58,8 @@ def show_short_sections(module: Module) -> Module:
 
 def _choices(loop: Loop) -> Iterator[I.Switch]:
     """The switches of a loop by its own counter."""
-    inside = {b for child in loop.children for b in child.blocks}
-    for block in loop.blocks:
-        choice = block.terminator
-        if block in inside or not isinstance(choice, I.Switch) or choice.operands[0].type != T.I32:
-            continue
-        if _counts(choice.operands[0], loop):
+    for choice in (b.terminator for b in loop.own_blocks):
+        if isinstance(choice, I.Switch) and choice.operands[0].type == T.I32 and _counts(choice.operands[0], loop):
             yield choice
 
 
@@ -91,8 +87,7 @@ def _to_show(function: Function) -> list[Loop]:
 
 
 def _has_own(loop: Loop) -> bool:
-    inside = {b for child in loop.children for b in child.blocks}
-    return any(callee_name(i) == SECTION for b in loop.blocks if b not in inside for i in b.instructions)
+    return any(callee_name(i) == SECTION for b in loop.own_blocks for i in b.instructions)
 
 
 def _is_short(loop: Loop) -> bool:
