@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +29,26 @@ class Problem:
     missing: str | None = None
 
 
+def _growing(start: str, lines: Iterator[str], result: str) -> str:
+    """A function of x[8] in C, of lines that change the numbers that it starts with."""
+    head = f"#include <math.h>\ndouble f(const double *x) {{\n  double {start};\n"
+    return head + "\n".join(lines) + f"\n  return {result};\n}}\n"
+
+
 def _independent(count: int) -> str:
     terms = (
         f"  s += x[{i % 8}] * x[{(3 * i + 1) % 8}] * {1 + i % 7}.5"
         f" / (1.0 + x[{5 * i % 8}] * x[{(i + i // 8) % 8}] + {i}.0);"
         for i in range(count)
     )
-    return "double f(const double *x) {\n  double s = 0;\n" + "\n".join(terms) + "\n  return s;\n}\n"
+    return _growing("s = 0", terms, "s")
 
 
 def _dependent(count: int) -> str:
     lines = (
         f"  t = t * x[{i % 8}] + sin(t);" if i % 2 else f"  t = t - x[{3 * i % 8}] * t * 0.01;" for i in range(count)
     )
-    return (
-        "#include <math.h>\ndouble f(const double *x) {\n  double t = x[0];\n" + "\n".join(lines) + "\n  return t;\n}\n"
-    )
+    return _growing("t = x[0]", lines, "t")
 
 
 def _loops(count: int) -> str:
@@ -51,8 +56,7 @@ def _loops(count: int) -> str:
         f"  for (int i = 0; i < 8; i++) for (int k = 0; k < 8; k++) w[i] = w[i] * x[k] * 0.{i % 9 + 1} + sin(w[i]);"
         for i in range(count)
     )
-    start = "#include <math.h>\ndouble f(const double *x) {\n  double w[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n"
-    return start + "\n".join(loops) + "\n  return w[0] + w[7];\n}\n"
+    return _growing("w[8] = {1, 2, 3, 4, 5, 6, 7, 8}", loops, "w[0] + w[7]")
 
 
 def _records(count: int) -> str:
@@ -77,14 +81,12 @@ def _ways_out(count: int) -> str:
         f"  if (t > {i}.5) return t * x[{i % 8}] + sin(t);\n  t += x[{(i + 1) % 8}] * 0.{i % 9 + 1};"
         for i in range(count)
     )
-    start = "#include <math.h>\ndouble f(const double *x) {\n  double t = x[0];\n"
-    return start + "\n".join(steps) + "\n  return t;\n}\n"
+    return _growing("t = x[0]", steps, "t")
 
 
 def _constants(count: int) -> str:
     steps = (f"  t = t * {i}.25 + {i * i}.125 / (x[{i % 8}] + {i}.5);" for i in range(count))
-    start = "double f(const double *x) {\n  double t = x[0];\n"
-    return start + "\n".join(steps) + "\n  if (t != t || t == 3.75) return x[1];\n  return t;\n}\n"
+    return _growing("t = x[0]", chain(steps, ["  if (t != t || t == 3.75) return x[1];"]), "t")
 
 
 def _unreached(count: int) -> str:

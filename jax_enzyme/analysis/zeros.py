@@ -73,7 +73,7 @@ class Zeros:
         if not isinstance(pointer, I.Load):
             return False
         if not self._points_to.of(pointer.operands[0]):
-            return self.is_null(_start(pointer.operands[0]))
+            return self.is_null(I.base_of(pointer.operands[0]))
         seen = Reached(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
         for place in seen:
             sources = self._sources(place)
@@ -155,13 +155,6 @@ class Zeros:
             for item, offsets in self._points_to.within(write.pointer).items():
                 found.setdefault(item, []).extend((write.instruction, write.size, at) for at in offsets)
         return found
-
-
-def _start(pointer: Value) -> Value:
-    """What a place is counted from."""
-    while isinstance(pointer, I.GetElementPtr):
-        pointer = pointer.operands[0]
-    return pointer
 
 
 def _writes_zeros(write: I.Instruction) -> bool:

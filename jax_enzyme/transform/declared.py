@@ -105,7 +105,9 @@ def _other_elements(
     if known.is_reference and (found := _too_small(param, known, sizes)):
         return found
     given = [_size(dim, sizes) for dim in dims]
-    if not inner or _is_of(dims, given, inner, known.extents[-1:], any_number=known.is_reference):
+    if not inner or _is_of(
+        dims, given, inner, known.extents[-1] if known.extents else None, any_number=known.is_reference
+    ):
         return None
     if parts <= 1 and _has_own_size(dims, given, inner, passed):
         return None
@@ -139,7 +141,7 @@ def _is_of(
     dims: Sequence[Expression],
     given: Sequence[int | None],
     inner: Sequence[int | None],
-    last: Sequence[int | None],
+    last: int | None,
     *,
     any_number: bool,
 ) -> bool:
@@ -152,8 +154,7 @@ def _is_of(
         if _factor(dim) % whole == 0:
             return True
         if names_in(dim):
-            count = last[0] if last else None
-            return count is not None and (None in given or prod(size or 0 for size in given) >= rows * count)
+            return last is not None and (None in given or prod(size or 0 for size in given) >= rows * last)
         extent = max(1, evaluate(dim, {}))
         if whole % extent:
             return False

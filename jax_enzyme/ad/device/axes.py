@@ -95,12 +95,9 @@ class Axes:
         count = prod(self._extents[axis])
         if count > _MOST_NUMBERS:
             return self._registers(axis, terms)
-        total = np.zeros(count, np.int64)
-        for factor, value in terms:
-            numbers = self._all(axis, value)
-            if numbers is None:
-                return None
-            total = total + factor * numbers
+        total = self._total(axis, terms)
+        if total is None:
+            return None
         come = np.zeros(count, np.bool_)
         for block in blocks:
             come |= self._come(axis, block)
@@ -116,22 +113,29 @@ class Axes:
         count = prod(self._extents[axis])
         if count > _MOST_NUMBERS:
             return self._long_runs(axis, terms, conditions)
-        come, total = np.ones(count, np.bool_), np.zeros(count, np.int64)
+        come, total = np.ones(count, np.bool_), self._total(axis, terms)
+        if total is None:
+            return None
         for condition, holds in conditions:
             numbers = self._all(axis, condition)
             if numbers is None:
                 return None
             come &= ((numbers & 1) != 0) == holds
-        for factor, value in terms:
-            numbers = self._all(axis, value)
-            if numbers is None:
-                return None
-            total = total + factor * numbers
         found = np.unique(total[come])
         if len(found) < 2:
             return [Run(int(found[0]), 0, 1)] if len(found) else None
         gaps = np.diff(found)
         return [Run(int(found[0]), int(gaps[0]), len(found))] if (gaps == gaps[0]).all() else None
+
+    def _total(self, axis: str, terms: Terms) -> Numbers | None:
+        """What terms come to for all numbers of an axis."""
+        total = np.zeros(prod(self._extents[axis]), np.int64)
+        for factor, value in terms:
+            numbers = self._all(axis, value)
+            if numbers is None:
+                return None
+            total = total + factor * numbers
+        return total
 
     def _long_runs(self, axis: str, terms: Terms, conditions: Iterable[tuple[Value, bool]]) -> list[Run] | None:
         """The same of too many numbers for a table: multiples of the number, as far as conditions let it go, or of

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from jax_enzyme.ad.device.axes import Axes, Run, Terms
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
+from jax_enzyme.analysis.guards import known_with
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -176,25 +177,8 @@ class _Search:
             ways = [n for n, target in enumerate(last.targets) if self._certain.dominates(block, target)]
             if not isinstance(last, I.CondBranch) or len(ways) != 1 or loop_of.get(parent) is not None:
                 return None
-            found += _parts(last.operands[0], ways[0] == 0)
+            found += known_with(last.operands[0], ways[0] == 0)
             block = parent
-
-
-def _parts(condition: Value, holds: bool) -> list[Condition]:
-    """A condition as several that hold all, where it is made of such."""
-    match condition:
-        case I.BinaryOp(opcode="xor", operands=[inner, other]) if (int_value(other) or 0) & 1:
-            return _parts(inner, not holds)
-        case I.BinaryOp(opcode="and" | "or" as opcode, operands=[a, b]) if holds == (opcode == "and"):
-            return _parts(a, holds) + _parts(b, holds)
-        case I.Select(operands=[a, b, c]) if holds and int_value(c) == 0:
-            return _parts(a, True) + _parts(b, True)
-        case I.Select(operands=[a, b, c]) if not holds and (int_value(b) or 0) & 1:
-            return _parts(a, False) + _parts(c, False)
-        case I.Freeze(operands=[inner]):
-            return _parts(inner, holds)
-        case _:
-            return [(condition, holds)]
 
 
 def _spread(starts: Iterable[_Bytes], runs: Iterable[Run]) -> list[_Bytes]:

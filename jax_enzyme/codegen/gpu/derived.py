@@ -221,7 +221,7 @@ class Job:
                     found = replace(found, function=engine.reproducible(found.function))
             elif self.steps:
                 found = replace(found, function=engine.in_copies(engine.finished(found.function)))
-            else:
+            elif any(b.zero for b in found.function.buffers):
                 with suppress(DifferentiationError):  # by its own derivatives: what has none is cleared
                     found = replace(found, function=engine.uncleared(found.function, self.canonical().function))
             return replace(found, function=_uncopied(found.function)) if self.steps else found
