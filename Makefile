@@ -17,6 +17,8 @@ PYTHON ?= $(shell .ci/find-python 3.11)
 NEXT_PYTHON ?= $(shell .ci/find-python next)
 # Each process takes files that stand together, as what one test compiles serves those beside it.
 PYTEST_ARGS ?= -n auto --dist worksteal
+# Many tests start Python: what one process has compiled of the package the others read.
+export PYTHONDONTWRITEBYTECODE :=
 GPU_PYTHON ?= python3
 
 # What another JAX or Python can change; the rules, the IR, the analyses and code generation are tested once, on the
@@ -28,8 +30,10 @@ NEXT_TESTS ?= $(addprefix tests/,jax codegen/test_plain_functions.py codegen/tes
   $(addprefix cuda/test_launcher.py::test_,$(LAUNCHED)) cuda/test_stages.py cuda/test_numba_cuda.py \
   engine/test_three_way.py::test_under_jit engine/test_three_way.py::test_one_input_at_a_time \
   engine/test_threads.py::test_different_kernels engine/test_threads.py::test_one_kernel)
-# Which checks the checking mode makes is no matter of JAX; tests/jax/test_sanitize.py has what JAX makes of them.
-NEXT_IGNORED ?= $(addprefix --ignore=tests/jax/,test_sanitize_right.py test_sanitize_loops.py)
+# Which checks the checking mode makes, how a process ends and how libraries are opened are no matters of JAX;
+# tests/jax/test_sanitize.py has what JAX makes of an error.
+NEXT_IGNORED ?= $(addprefix --ignore=tests/jax/test_,$(addsuffix .py,sanitize_right sanitize_loops sanitize_nests \
+  sanitize_written sanitize_narrow crashes libraries shared_libraries suggestions tune))
 
 VENV := .venv
 NEXT := .venv-next
