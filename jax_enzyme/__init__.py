@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
+from jax_enzyme.collector import collector_paused
 from jax_enzyme.errors import (
     ArgumentError,
     CompileError,
@@ -96,7 +97,8 @@ def __getattr__(name: str) -> object:
     if name == "trust":
         return import_module("jax_enzyme.signing").trust
     if name in _PRIMITIVES:
-        from jax_enzyme import primitives
+        with collector_paused():
+            from jax_enzyme import primitives
 
         return getattr(primitives, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

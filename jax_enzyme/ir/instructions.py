@@ -79,19 +79,22 @@ class Instruction(Value):
         return self.targets if self.opcode in TERMINATORS else []
 
 
-@dataclass(eq=False, slots=True)
 class UnaryOp(Instruction):
     """fneg."""
 
+    __slots__ = ()
 
-@dataclass(eq=False, slots=True)
+
 class BinaryOp(Instruction):
     """add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem."""
 
+    __slots__ = ()
 
-@dataclass(eq=False, slots=True)
+
 class Cast(Instruction):
     """trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast."""
+
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -101,14 +104,14 @@ class Compare(Instruction):
     predicate: str
 
 
-@dataclass(eq=False, slots=True)
 class Select(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class Phi(Instruction):
     """`targets[i]` is the predecessor from which `operands[i]` comes."""
+
+    __slots__ = ()
 
     @property
     def incoming(self) -> list[tuple[Value, BasicBlock]]:
@@ -124,9 +127,8 @@ class Phi(Instruction):
         self.targets.append(block)
 
 
-@dataclass(eq=False, slots=True)
 class Freeze(Instruction):
-    pass
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -184,33 +186,31 @@ class CallBase(Instruction):
         return self.operands[:-1]
 
 
-@dataclass(eq=False, slots=True)
 class Call(CallBase):
     """`flags` hold `tail`/`musttail`/`notail` and fast-math words, in LLVM's order."""
 
+    __slots__ = ()
 
-@dataclass(eq=False, slots=True)
+
 class Invoke(CallBase):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class CallBr(CallBase):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class Branch(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class CondBranch(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class Switch(Instruction):
+    __slots__ = ()
+
     @property
     def cases(self) -> list[tuple[Value, BasicBlock]]:
         return list(zip(self.operands[1:], self.targets[1:], strict=True))
@@ -221,19 +221,16 @@ class Switch(Instruction):
         self.targets.append(block)
 
 
-@dataclass(eq=False, slots=True)
 class IndirectBranch(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class Return(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class Unreachable(Instruction):
-    pass
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -246,14 +243,12 @@ class InsertValue(Instruction):
     indices: tuple[int, ...]
 
 
-@dataclass(eq=False, slots=True)
 class ExtractElement(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class InsertElement(Instruction):
-    pass
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -282,9 +277,8 @@ class Fence(Instruction):
     ordering: str
 
 
-@dataclass(eq=False, slots=True)
 class VAArg(Instruction):
-    pass
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -294,9 +288,8 @@ class LandingPad(Instruction):
     clauses: tuple[str, ...]
 
 
-@dataclass(eq=False, slots=True)
 class Resume(Instruction):
-    pass
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -306,14 +299,12 @@ class CatchSwitch(Instruction):
     unwinds: bool
 
 
-@dataclass(eq=False, slots=True)
 class FuncletPad(Instruction):
-    pass
+    __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
 class FuncletReturn(Instruction):
-    pass
+    __slots__ = ()
 
 
 def merged(value: Value) -> list[Value]:

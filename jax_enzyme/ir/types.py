@@ -14,32 +14,37 @@ class Type:
     """Base of all types; `str()` gives LLVM's spelling."""
 
 
-@dataclass(frozen=True, slots=True)
 class VoidType(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "void"
 
 
-@dataclass(frozen=True, slots=True)
 class LabelType(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "label"
 
 
-@dataclass(frozen=True, slots=True)
 class MetadataType(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "metadata"
 
 
-@dataclass(frozen=True, slots=True)
 class TokenType(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "token"
 
 
-@dataclass(frozen=True, slots=True)
 class AmxType(Type):
+    __slots__ = ()
+
     def __str__(self) -> str:
         return "x86_amx"
 
