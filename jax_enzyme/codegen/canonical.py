@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.analysis.objects import is_defined_call
 from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.early_loads import choose_loads
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
@@ -86,9 +87,12 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
         simple = through(result, of_module(show_short_sections), simplify, of_module(ask_to_unroll))
-        module = clone(simple.module) if simple.module is result.module else simple.module
-        is_chosen = turn == 0 and choose_loads(replace(function, module=module))
-        if not _mark(module, function.symbol, may_grow=False) and simple.module is result.module and not is_chosen:
+        is_chosen = turn == 0 and choose_loads(simple)  # in place: nobody else has the module
+        is_changed = is_chosen or simple.module is not result.module
+        if not is_changed and not _calls_its_own(simple.module):
+            break
+        module = simple.module if is_changed else clone(simple.module)
+        if not _mark(module, function.symbol, may_grow=False) and not is_changed:
             break
         take_apart(result.module, module)
         result = replace(function, module=_regular(module, function.symbol))
@@ -111,6 +115,11 @@ def _mark(module: Module, root: str, *, may_grow: bool = True) -> bool:
     """Changes the module: says what is to be inlined. Whether anything is."""
     mark_for_inlining(module, [root])
     return leave_large(module, root, may_grow=may_grow)
+
+
+def _calls_its_own(module: Module) -> bool:
+    """Whether a function of the module is called by its name, so that it may be inlined."""
+    return any(is_defined_call(i) for f in module.functions.values() for i in f.instructions())
 
 
 def with_regular_loops(function: ArrayFunction) -> ArrayFunction:

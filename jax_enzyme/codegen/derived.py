@@ -133,7 +133,6 @@ def differentiated(
     return _Job(program, signature, binding, (step,), options or Options()).differentiated()
 
 
-_bound: Memo[ArrayFunction] = Memo(16)
 _primal: Memo[Primal] = Memo(64)
 _canonical: Memo[ArrayFunction] = Memo(64)
 _general: Memo[General] = Memo(64)
@@ -245,18 +244,14 @@ class _Job:
         return _derived.get(self.key, self._derive) if self.steps else self.canonical()
 
     def bound(self) -> ArrayFunction:
-        """The kernel itself as an array function, as its compiler left it."""
-
-        def make() -> ArrayFunction:
-            module = program_module(self.program, self.signature, self.binding, threads=self.options.threads or 1)
-            if not self.whole:
-                module = withhold(module, self.program.symbol)
-            library.link_bodies(module)
-            function = bind(module, self.program.symbol, self.signature, self.binding)
-            keep_places(function.module)
-            return function
-
-        return _bound.get(self.base_key, make)
+        """The kernel itself as an array function, as its compiler left it, in a module of its own."""
+        module = program_module(self.program, self.signature, self.binding, threads=self.options.threads or 1)
+        if not self.whole:
+            module = withhold(module, self.program.symbol)
+        library.link_bodies(module)
+        function = bind(module, self.program.symbol, self.signature, self.binding)
+        keep_places(function.module)
+        return function
 
     def primal(self) -> Primal:
         """The same as it runs, and what was found out about its inputs."""
@@ -381,7 +376,7 @@ class _Job:
             return self._shared_by_marks(function)
         if not extents:
             return function, ()
-        if has_state(self.before_all().bound()):
+        if self.before_all().primal().has_state:
             return function, ("on one thread: `__device__` variables pass from block to block",)
         plain = with_regular_loops(function) if self.steps else function
         regular = without_needless_clears(plain)
@@ -417,11 +412,6 @@ class _Job:
     def before_all(self) -> _Job:
         """The kernel itself."""
         return replace(self, steps=())
-
-
-def has_state(function: ArrayFunction) -> bool:
-    """Whether a module has variables that blocks may leave to one another."""
-    return any(not v.is_constant and v.initializer is not None for v in function.module.globals.values())
 
 
 def predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...]:

@@ -20,16 +20,18 @@ from jax_enzyme.transform.prepare import prepare
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """The canonical form of a kernel; `copied` names the inputs that it writes to, and has copies of."""
+    """The canonical form of a kernel; `copied` names the inputs that it writes to, and has copies of. `has_state`: in
+    its source there are variables that blocks may leave to one another."""
 
     canonical: ArrayFunction
-    copied: tuple[str, ...] = ()
+    copied: tuple[str, ...]
+    has_state: bool
 
 
 def primal(function: ArrayFunction) -> Primal:
-    """The kernel that a bound function is."""
-    prepared = prepare(function)
-    flat = canonical(prepared, is_spent=prepared.module is not function.module)
+    """The kernel that a bound function is, whose module nobody else needs."""
+    has_state = any(not v.is_constant and v.initializer is not None for v in function.module.globals.values())
+    flat = canonical(prepare(function), is_spent=True)
     safe, copied = protect_inputs(flat)
     moved = move_large_locals(safe)
-    return Primal(flat if moved is flat else canonical(moved, is_spent=True), copied)
+    return Primal(flat if moved is flat else canonical(moved, is_spent=True), copied, has_state)

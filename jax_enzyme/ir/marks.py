@@ -53,6 +53,7 @@ class Mark(Enum):
 
 
 Marks = frozenset[Mark]
+_WORDS = frozenset(m.value for m in Mark)
 
 
 def mark(module: Module, latch: Instruction, marks: Marks) -> None:
@@ -71,7 +72,7 @@ def unmark(module: Module, latch: Instruction) -> None:
     known = next((resolve(module, node) for kind, node in latch.metadata if kind == _LLVM), None)
     if known is None:
         return
-    ours = {_PLACE, *(m.value for m in Mark)}
+    ours = {_PLACE, *_WORDS}
     held = [o for o in known.operands[1:] if not _texts(_operands(module, o)[:1]) & ours]
     rest = [(k, n) for k, n in latch.metadata if k != _LLVM]
     latch.metadata = [*rest, (_LLVM, add_loop(module, held))] if held else rest
@@ -151,7 +152,8 @@ def marks_of(module: Module, latch: Instruction) -> Marks:
 
 def has_marks(module: Module) -> bool:
     """Whether any loop of a module has marks."""
-    return any(_texts(node.operands) & {m.value for m in Mark} for node in module.metadata.values())
+    operands = (operand for node in module.metadata.values() for operand in node.operands)
+    return any(isinstance(operand, MDString) and operand.text in _WORDS for operand in operands)
 
 
 def note_marks(module: Module) -> None:
