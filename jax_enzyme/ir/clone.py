@@ -119,6 +119,11 @@ def with_operands(instruction: Instruction, operands: Iterable[V.Value]) -> Inst
     return copy
 
 
+def twin_of(value: _V) -> _V:
+    """Another value of the same class, with the very same things in it."""
+    return _copier(type(value))(value)
+
+
 @cache
 def _copier(kind: type) -> Callable[[Any], Any]:
     """Copies what is of a class slot by slot, without running a constructor. Written out, as `dataclass` does it: going
@@ -139,7 +144,7 @@ class Cloner:
         self._nodes: dict[MDNode, MDNode] = {}
 
     def shell(self, value: _V) -> _V:
-        copy = self.map[value] = _copier(type(value))(value)
+        copy = self.map[value] = twin_of(value)
         return copy
 
     def function_shell(self, function: Function) -> Function:
@@ -151,7 +156,7 @@ class Cloner:
 
     def _argument(self, argument: V.Argument) -> V.Argument:
         if argument in self.map:
-            return _copier(V.Argument)(argument)
+            return twin_of(argument)
         return self.shell(argument)
 
     def _block(self, block: V.BasicBlock) -> V.BasicBlock:

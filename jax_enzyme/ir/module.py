@@ -133,7 +133,9 @@ def is_fused(value: Value) -> TypeGuard[CallBase]:
 
 def callee_of(value: Value) -> Function | None:
     """The function that an instruction calls; None where it calls none, or through a pointer."""
-    callee = value.operands[-1] if isinstance(value, CallBase) else None
+    if not isinstance(value, CallBase):
+        return None
+    callee = value.operands[-1]
     return callee if isinstance(callee, Function) else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jax_enzyme.ir import types as T
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules import complex, instructions, intrinsics, libm
 from jax_enzyme.rules.names import canonical
 from jax_enzyme.rules.rule import Rule
@@ -23,13 +24,17 @@ class Rules:
     def for_call(self, name: str, signature: T.FunctionType | None = None) -> Rule | None:
         """The rule of a called function under any of its names. With `signature`, a function that merely shares its
         name with the one that the rule is about (`double y0(int)`) has none."""
-        rule = self.exact.get(name)
-        if rule is None:
-            key = canonical(name, self.functions)
-            rule = self.functions[key] if key is not None else None
+        rule = self._named(name)
         if rule is None or (signature is not None and not rule.accepts(signature)):
             return None
         return rule
+
+    @remembered
+    def _named(self, name: str) -> Rule | None:
+        if name in self.exact:
+            return self.exact[name]
+        key = canonical(name, self.functions)
+        return self.functions[key] if key is not None else None
 
     def for_opcode(self, opcode: str) -> Rule | None:
         return self.opcodes.get(opcode)

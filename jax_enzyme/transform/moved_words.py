@@ -16,7 +16,6 @@ what is followed is a pointer: `inttoptr` of an integer that is loaded becomes a
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Iterator, Mapping
 
 from jax_enzyme.analysis.tbaa import accessed_type
@@ -24,6 +23,7 @@ from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
+from jax_enzyme.ir.clone import twin_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import led_to, reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
@@ -156,7 +156,7 @@ class _Twins:
 
     def _twin(self, value: I.Instruction, type_: T.Type) -> Value:
         """The same of another type, beside it."""
-        twin = copy.copy(value)
+        twin = twin_of(value)
         twin.type, twin.operands, twin.records = type_, list(value.operands), ()
         twin.name = f"{value.name}.{'word' if type_ == T.I64 else 'pointer'}" if value.name else ""
         twin.metadata = [(kind, node) for kind, node in value.metadata if kind in _KEPT]

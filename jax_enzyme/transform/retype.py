@@ -22,7 +22,6 @@ or bit operations of integers become such of numbers, for good, or are split int
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -36,7 +35,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, of_module
 from jax_enzyme.ir.builder import Builder, const_float, zero
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone, twin_of
 from jax_enzyme.ir.module import Function, Module, Uses, take_apart, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
@@ -298,7 +297,7 @@ class _Rewriting:
             case I.BinaryOp():
                 twin = self._operation(built, member, type_)
             case _:
-                twin = built.insert(copy.copy(member))
+                twin = built.insert(twin_of(member))
                 twin.type, twin.operands = type_, list(member.operands)
                 twin.metadata = [(kind, node) for kind, node in member.metadata if kind != "range"]
         self._twins[member] = twin

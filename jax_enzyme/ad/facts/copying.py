@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import twin_of
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import COMMON, LOOP, REVERSED, ROW, SLOTS
 from jax_enzyme.ir.module import Function, Module
@@ -71,7 +71,7 @@ def internal_function(
 def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBlock], BasicBlock]) -> I.Instruction:
     """A copy over mapped operands and targets, without metadata (debug scopes belong to the source function) but
     a place that is noted and the marks of loops."""
-    twin = copy.copy(instruction)
+    twin = twin_of(instruction)
     twin.operands = [value(v) for v in instruction.operands]
     twin.targets = [block(b) for b in instruction.targets]
     twin.metadata = [(kind, node) for kind, node in instruction.metadata if kind in _KEPT]

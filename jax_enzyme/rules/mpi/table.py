@@ -145,9 +145,12 @@ class Communication(Routine):
         return self.communicates
 
 
+_PREFIXES = (MPI, f"P{MPI}", MPI.lower(), f"p{MPI.lower()}")
+
+
 def is_mpi(symbol: str) -> bool:
     """Whether a function is one of MPI's, in C or in Fortran."""
-    return symbol.startswith((MPI, f"P{MPI}", MPI.lower(), f"p{MPI.lower()}"))
+    return symbol.startswith(_PREFIXES)
 
 
 INTERFACE = '"je.mpi"='
