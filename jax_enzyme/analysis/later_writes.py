@@ -50,6 +50,25 @@ class LaterWrites:
                 self._known[key] = False
         return self._known[key]
 
+    def are_divided(self, one: Access, other: Access, loop: Loop) -> bool:
+        """Whether no two iterations of a loop touch the same bytes, one of them by one access in it and the other by
+        another one (or the same), while the loops around are in one iteration."""
+        try:
+            return self._is_missed(one, other, loop) and self._is_missed(other, one, loop)
+        except TooComplex:
+            return False
+
+    def _is_missed(self, early: Access, late: Access, loop: Loop) -> bool:
+        """The same where the other access is made in a later iteration."""
+        facts = self._facts
+        if early.size is None or late.size is None or early.kills or late.kills:
+            return False
+        before, after = (facts.form_at(a.pointer, facts.block_of[a.instruction]).polynomial for a in (early, late))
+        nests = self._nest(early.instruction), self._nest(late.instruction)
+        common = list(loop.ancestors)[::-1]
+        distance, ranges = self._distance(before, after, nests, common, len(common) - 1)
+        return self._is_apart(distance, ranges, early.size, late.size)
+
     def _miss(self, load: I.Instruction, write: Access) -> bool:
         facts = self._facts
         blocks = facts.block_of.get(load), facts.block_of.get(write.instruction)

@@ -5,7 +5,8 @@
 Every iteration takes the same way (no branch depends on its number or on numbers), and none sees what another one
 leaves in memory. Of each object that the loop writes one of these is proved:
 
-- *divided*: no two iterations touch the same byte of it (`analysis.independence`),
+- *divided*: no iteration writes a byte that another one touches (`analysis.independence`, or pair by pair
+  `analysis.later_writes`),
 - *renewed*: each iteration has written all of it before it reads any, or clears all of it in the end, as the reverse of
   such a loop does (`PrivateMemory.renewal`); so iterations may have copies, and what is there behind the loop is what
   the last iteration left,
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from jax_enzyme.analysis.accesses import Access
@@ -29,6 +31,7 @@ from jax_enzyme.analysis.digits import overlap
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.extents import argument_size, room
 from jax_enzyme.analysis.independence import Independence
+from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
@@ -186,7 +189,7 @@ class InLockstep(Independence):
 
     def _proved(self, loop: Loop) -> Lockstep | None:
         count = self._repeated(loop)
-        if count is None or self.loops.irreducible or self._hindering_calls(loop, ()):
+        if count is None or self._is_in_a_cycle(loop) or self._hindering_calls(loop, ()):
             return None
         found = {phi: sum_ for phi, sum_ in self._sums(loop).items() if T.is_float(phi.type)}
         ordered: dict[I.Phi, I.Instruction] = {}
@@ -231,6 +234,14 @@ class InLockstep(Independence):
             sites,
         )
 
+    def _is_in_a_cycle(self, loop: Loop) -> bool:
+        """Is a loop part of, or around, a cycle with several entries, which is no loop?"""
+        reaches = self.loops.cfg.reaches
+        return any(
+            source in loop or (reaches(target, loop.header) and reaches(loop.header, source))
+            for source, target in self.loops.irreducible
+        )
+
     def _single_addition(self, phi: I.Phi, loop: Loop) -> I.Instruction | None:
         """What a phi of the header goes on with, where it is one addition to it and nothing else in the loop uses
         either."""
@@ -267,6 +278,8 @@ class InLockstep(Independence):
             inside = list(self._of(item, loop))
             if item.site is None or not self._is_own(item) or any(len(a.objects) != 1 for a in inside):
                 return None
+            if self._are_divided(inside, loop):
+                continue
             if not all(_is_simple(a) and I.base_of(a.pointer) is item.site for a in inside):
                 return None
             how = self._renewal(item, inside, loop)
@@ -278,6 +291,15 @@ class InLockstep(Independence):
                 return None
             sites |= {a.instruction: item.site for a in inside}
         return (renewed, added, sites) if self._width(loop) * _bytes(renewed) <= _BYTES else None
+
+    def _are_divided(self, inside: list[Access], loop: Loop) -> bool:
+        """Does no iteration write what another one touches, pair by pair: row i of a matrix, where all read row j?"""
+        pairs = ((write, a) for write in inside if write.writes for a in inside)
+        return all(self._later.are_divided(write, a, loop) for write, a in pairs)
+
+    @cached_property
+    def _later(self) -> LaterWrites:
+        return LaterWrites(self._facts, self._layout)
 
     def _renewal(self, item: MemoryObject, inside: list[Access], loop: Loop) -> tuple[Renewal, int, int] | None:
         """How an object is renewed, where all its numbers are of one size and lie at multiples of that, with it and the

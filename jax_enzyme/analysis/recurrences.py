@@ -76,6 +76,8 @@ class Recurrences:
         self._assumed: list[tuple[Polynomial, Interval]] = []
         self._iterations = {loop: Iteration(loop, rank) for rank, loop in enumerate(loops.all)}
         self._leaves: dict[Value, Leaf] = {}
+        # Where control comes back to: what follows from itself goes through a phi there.
+        self._turns = {loop.header for loop in loops.all} | {target for _, target in loops.irreducible}
         returns = [b for b in cfg.rpo if isinstance(b.terminator, I.Return | I.Resume)]
         self._returning = {b for b in cfg.rpo if b in returns or any(cfg.reaches(b, r) for r in returns)}
 
@@ -169,7 +171,7 @@ class Recurrences:
             return Form(Polynomial.constant(constant), True, constant >= 0)
         if not isinstance(value, I.Instruction) or value not in self.block_of:
             return self._opaque(value)
-        cut = isinstance(value, I.Phi)
+        cut = isinstance(value, I.Phi) and self.block_of[value] in self._turns
         return self._memo.get(("form", value), lambda: self._compute(value), lambda: self._opaque(value), cut)
 
     def form_at(self, value: Value, block: BasicBlock) -> Form:

@@ -41,6 +41,7 @@ from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantSplat, Poison, Undef, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload, splat
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.joined_tails import has_tails, join_tails
 from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import computed_before, local, phis
 
@@ -57,10 +58,14 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
     """The array function, its loops regular, with the iterations of some in lockstep, in a copy of the module; the
     function itself where there are none."""
     root = function.module.functions[function.symbol]
-    if not any(loop.children for loop in Loops.of(root)) or not InLockstep(function.module, root).candidates():
+    if not any(loop.children for loop in Loops.of(root)):
+        return function
+    if not (splits := has_tails(root)) and not InLockstep(function.module, root).candidates():
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]
+    if splits:
+        join_tails(root)
     facts = InLockstep(module, root)
     if _copy_by_number(root, facts.candidates()):
         facts = InLockstep(module, root)

@@ -150,3 +150,32 @@ void shorter(int n, int d, const double *w, const double *x, double *y) {
             y[i] = 0.5 * y[i] + sum;
         }
 }
+
+/* A factor of a matrix in place: all rows below the diagonal read row j and write their own column j, and the last
+   quotient of a column is used behind its loop. LLVM has two ends of an iteration over i: for j = 0, and for all
+   others. */
+double factor(int n, double *a) {
+    double total = 0;
+    for (int j = 0; j < n; j++) {
+        double pivot = a[j * n + j], last = 0;
+        for (int k = 0; k < j; k++) pivot -= a[j * n + k] * a[j * n + k];
+        a[j * n + j] = pivot = sqrt(pivot);
+        for (int i = j + 1; i < n; i++) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = last = sum / pivot;
+        }
+        for (int i = 0; i < j; i++) a[i * n + j] = 0;
+        total += last * last;
+    }
+    return total;
+}
+
+/* The row above is read but for the column that is written; and, from `first` = 0 on, with it. */
+void above(int n, int d, int first, const double *w, double *a) {
+    for (int i = 1; i < n; i++) {
+        double sum = 0;
+        for (int k = first; k < d; k++) sum += a[(i - 1) * d + k] * w[k] * a[k];
+        a[i * d] = sum;
+    }
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -64,7 +65,23 @@ def _layers() -> Case:
     return Case("layers", signature, arguments, file=OWN, flags=("-DREAL=float",))
 
 
+def _factor(n: int) -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        return {"a": np.eye(n) * n + r.uniform(-1, 1, (n, n))}
+
+    return Case("factor", "n: i32, inout a: f64[n,n] -> f64", arguments, file=OWN)
+
+
+def _above(first: int) -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        return {"first": first, "w": r.uniform(-1, 1, D), "a": r.uniform(-1, 1, (40, D))}
+
+    return Case("above", "n: i32, d: i32, first: i32, w: f64[d], inout a: f64[n,d]", arguments, file=OWN)
+
+
 TOGETHER = {
+    "factor": _factor(67),
+    "above": _above(1),
     "distances": _distances(40),
     "layers": _layers(),
     "looked up": _looked_up(),
@@ -78,6 +95,7 @@ APART = {
     "branches": _case("branches", "n: i32, d: i32, a: f64[d], x: f64[n] -> f64", a=D, x=40),
     "decaying": _case("decaying", "n: i32, d: i32, a: f64[d], x: f64[n] -> f64", a=D, x=40),
     "histogram": _histogram(),
+    "above, with what was written": _above(0),
     "ragged": _case("ragged", "n: i32, a: f64[n], x: f64[n] -> f64", a=40, x=40),
 }
 
@@ -111,16 +129,24 @@ def test_apart(name: str) -> None:
 @pytest.mark.parametrize("n", [32, 33, 40, 41, 47])
 def test_values_are_the_same_to_the_last_bit(n: int) -> None:
     row = _distances(n)
-    given = [row.arguments[k] for k in ("l", "mean", "x", "u", "terms", "far")]
+    _check_values(row, *(row.arguments[k] for k in ("l", "mean", "x", "u", "terms", "far")))
+
+
+def test_values_of_factors_are_the_same_to_the_last_bit() -> None:
+    row = TOGETHER["factor"]
+    _check_values(row, row.arguments["a"])
+
+
+def _check_values(row: Case, *given: Any) -> None:
     together = call(Specialised.of(row, Options(vector_math=False)).build(), given)
     apart = call(Specialised.of(row, Options(vector_math=False, without=("lockstep",))).build(), given)
     for a, b in zip(together, apart, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_both_sweeps() -> None:
-    row = TOGETHER["distances"]
-    assert _changes(row, in_reverse=True)
+@pytest.mark.parametrize("name", ["distances", "factor"])
+def test_both_sweeps(name: str) -> None:
+    assert _changes(TOGETHER[name], in_reverse=True)
 
 
 def test_threads_share_blocks_of_iterations() -> None:
