@@ -22,8 +22,10 @@ from jax_enzyme.ad.quotients import keep_zeros
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.consequences import Consequences, Ways
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
+from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.halves import Halves, halves
 from jax_enzyme.analysis.memory import PointsTo, map_of
+from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
 from jax_enzyme.analysis.single_values import asks_for_zero, integers_read, numbers_asked
 from jax_enzyme.collector import collector_paused
@@ -139,24 +141,41 @@ class _Comparisons:
         """Questions for which a part of a number is 0, read from memory as an integer."""
         for function in self._points_to.functions:
             for question in self._of_parts(function):
-                if not activity.varied.isdisjoint(integers_read(question)) and consequences.carry([question]):
+                if activity.varied.isdisjoint(integers_read(question)) or not self._asks_for_zero(question):
+                    continue
+                if consequences.carry([question]):
                     yield ExactComparison(_place(self._base.module, function, question, Decided(())), False)
 
     @remembered
+    def _asks_for_zero(self, question: I.Compare) -> bool:
+        return asks_for_zero(question)
+
+    @remembered
     def _of_parts(self, function: Function) -> Sequence[I.Compare]:
-        """Such questions about the numbers of an array that is a parameter."""
-        numbers = {
-            self._points_to.objects[a]
-            for a, buffer in zip(self._root.arguments, self._base.buffers, strict=True)
-            if buffer.is_floating
-        }
+        """Questions about integers in memory alone, where numbers may lie."""
+        numbers = self._with_numbers
         return [
             i
             for i in function.instructions()
             if isinstance(i, I.Compare) and i.opcode == "icmp"
-            if not all(numbers.isdisjoint(self._points_to.of(load.operands[0])) for load in integers_read(i))
-            if asks_for_zero(i)
+            if any(not numbers.isdisjoint(self._points_to.of(load.operands[0])) for load in integers_read(i))
         ]
+
+    @cached_property
+    def _with_numbers(self) -> set[MemoryObject]:
+        """Arrays of numbers that are parameters, and what numbers are stored to, or anything is copied to."""
+        points_to = self._points_to
+        found = {
+            points_to.objects[a]
+            for a, buffer in zip(self._root.arguments, self._base.buffers, strict=True)
+            if buffer.is_floating
+        }
+        for instruction in points_to.instructions():
+            if isinstance(instruction, I.CallBase) and is_copy(instruction):
+                found.update(points_to.written(copy_operands(instruction)[0]))
+            elif isinstance(instruction, I.Store) and holds_float(instruction.operands[0].type):
+                found.update(points_to.written(instruction.operands[1]))
+        return found
 
     @remembered
     def _halves(self, function: Function) -> Sequence[Halves]:

@@ -36,6 +36,11 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "fmax": np.fmax, "fmin": np.fmin, "maximum": np.maximum, "minimum": np.minimum, "fmod": np.fmod, "pow": np.power,
     "atan2": np.arctan2, "hypot": np.hypot, "fma": lambda x, y, z: x * y + z, "logb": lambda x: _exponent(x),
 }  # fmt: skip
+_STEPS: Mapping[str, Callable[..., Any]] = {
+    "frexp_exponent": lambda x: _exponent(2 * x), "ilogb": lambda x: _exponent(x),
+}  # fmt: skip
+_NO_EXPONENT: Mapping[str, int] = {"frexp_exponent": 0, "ilogb": -(2**31)}
+"""Functions whose results are integers, and what they say of 0 and of what is not finite."""
 _RELATIONS: Mapping[str, Callable[..., Any]] = {
     "eq": np.equal, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "ne": np.not_equal,
 }  # fmt: skip
@@ -51,9 +56,17 @@ def is_foldable(value: I.Instruction) -> bool:
         return (
             name.startswith(_CLASS)
             or _function(value) is not None
+            or _step(value) is not None
             or (name.startswith("llvm.") and T.is_int(value.type))
         )
     return isinstance(value, I.BinaryOp | I.UnaryOp | I.Select | I.Cast | I.Compare | I.Freeze)
+
+
+def makes_integer(value: I.Instruction) -> bool:
+    """Whether something is an integer by the value of a number: rounded, or its exponent."""
+    if isinstance(value, I.Cast):
+        return value.opcode == "fptosi"
+    return isinstance(value, I.Call) and _step(value) is not None
 
 
 def sample(constant: Value) -> np.ndarray | None:
@@ -85,6 +98,9 @@ def made_of(value: I.Instruction, operands: Sequence[np.ndarray]) -> np.ndarray 
             return _cast(value, operands[0])
         case I.BinaryOp() | I.UnaryOp():
             return _ARITHMETIC[value.opcode](*operands)
+        case I.Call() if (step := _step(value)) is not None:
+            found = _STEPS[step](*operands)
+            return np.where(np.isfinite(found), found, _NO_EXPONENT[step]).astype(np.int64)
         case I.Call():
             function = _function(value)
             return None if function is None else _FUNCTIONS[function](*operands).astype(KINDS[str(value.type)])
@@ -94,6 +110,10 @@ def made_of(value: I.Instruction, operands: Sequence[np.ndarray]) -> np.ndarray 
 
 def _function(call: I.Call) -> str | None:
     return canonical(declared_name(call), _FUNCTIONS) if str(call.type) in KINDS else None
+
+
+def _step(call: I.Call) -> str | None:
+    return canonical(declared_name(call), _STEPS) if isinstance(call.type, T.IntType) else None
 
 
 def _counted(value: I.Instruction) -> int:

@@ -7,6 +7,7 @@
     ceil(x) == floor(x)                fcmp oeq (ceil %x), (floor %x)                            true at integers
     (int)ceil(x) == (int)floor(x)      icmp eq (fptosi (ceil %x)), (fptosi (floor %x))           true at integers
     1 / fabs(x) > DBL_MAX              fcmp ogt (fdiv 1.0, (fabs %x)), 1.7e308                   true at 0
+    frexp(x, &e), e == 0               icmp eq (call frexp_exponent(%x)), 0                     true at 0
     cos(x) < 1                         fcmp olt (cos %x), 1.0                                    false at 0
 
 Such a question is answered for numbers at the value and on both sides of it, near and far; other numbers that it is
@@ -24,7 +25,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from jax_enzyme.analysis.number_folding import KINDS, is_foldable, made_of, sample
+from jax_enzyme.analysis.number_folding import KINDS, is_foldable, made_of, makes_integer, sample
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -97,7 +98,7 @@ def _singled_out(question: I.Instruction) -> Iterator[tuple[Sequence[Value], boo
     if not isinstance(question, I.Compare) or question.opcode != "icmp":
         if not _grows(question, parts):
             yield from _among_numbers(question, parts)
-    elif any(isinstance(i, I.Cast) and i.opcode == "fptosi" for i in parts.computed):
+    elif any(makes_integer(i) for i in parts.computed):
         if parts.all and not parts.of_bits:
             yield from _among_numbers(question, parts)
     elif parts.of_bits:

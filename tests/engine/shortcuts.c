@@ -719,6 +719,40 @@ double high_half(int n, const double *x) {
   return (bytes[3] | bytes[7]) ? x[0] + x[0] * x[1] : 0;
 }
 
+// bytes of numbers that are no parameters, one by one; records with numbers beside what tells them apart
+static int are_same(const void *a, const void *b, int n) {
+  const unsigned char *p = a, *q = b;
+  while (n--)
+    if (*p++ != *q++) return 0;
+  return 1;
+}
+
+double bytes_in_turn(double x, double z) {
+  double one[2] = {2 * x, z}, other[2] = {0, z};
+  return are_same(one, other, sizeof one) ? z : z + sin(x) * z;
+}
+
+double exponent_alone(double x, double z) {
+  int exponent;
+  double part = frexp(x, &exponent);
+  return exponent == 0 && part < 0.5 ? z : z + sin(x) * z;
+}
+
+double told_apart(int n, const double *x) {
+  struct {
+    double value;
+    int kind;
+  } items[8];
+  double sum = 0;
+  for (int i = 0; i < n; i++) items[i].value = x[i], items[i].kind = i % 3;
+  for (int i = 0; i < n; i++) {
+    int exponent;
+    double part = frexp(items[i].value, &exponent);
+    sum += items[i].kind == 0 ? ldexp(part, exponent) : exponent == 3 ? 2 * part : sin(items[i].value);
+  }
+  return sum;
+}
+
 double mixed_bits(double x, double z) {
   uint64_t u = bits_of(x), mixed = 0;
   for (int i = 0; i < 64; i++) mixed |= (u >> i & 1) << ((i * 7 + 3) % 64);

@@ -120,6 +120,8 @@ UNPROVED: dict[str, Row] = {
     "either_loop": ("n: i32, x: f64[n], inout y: f64[n]", (SPARSE, POINT)),
     "no_spread": ("n: i32, x: f64[n] -> f64", (np.ones(4),)),
     "most_of_all": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
+    "bytes_in_turn": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "exponent_alone": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "high_half": ("n: i32, x: f64[n] -> f64", (np.zeros(2),)),
 }
 SILENT: dict[str, Row] = {
@@ -139,6 +141,7 @@ SILENT: dict[str, Row] = {
     "slope": ("x: f64, y: f64, z: f64 -> f64", (0.3, 0.6, 0.2)),
     "put_in_order": ("x: f64, z: f64 -> f64", (0.6, 0.6)),
     "guarded_result": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "told_apart": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 
