@@ -54,6 +54,24 @@ double k(int n, const double *x) {
   return s;
 }
 """
+PACKED = """
+#include <stdlib.h>
+struct cell { unsigned kind : 3, on : 1; int level : 8; double v; };
+struct small { unsigned char a : 2, b : 3; };
+double k(int n, const double *x) {
+  struct cell c[40], t;
+  struct small *s = malloc(n * sizeof *s);
+  for (int i = 0; i < n; i++) {
+    c[i].kind = i % 5, c[i].on = x[i] > 1, c[i].level = -i, c[i].v = x[i];
+    s[i].a = i, s[i].b = i;
+  }
+  t = c[0], c[0] = c[n - 1], c[n - 1] = t;
+  double r = 0;
+  for (int i = 0; i < n; i++) r += (c[i].on ? c[i].kind : c[i].level) * c[i].v + s[i].a * s[i].b;
+  free(s);
+  return r;
+}
+"""
 TREE = """
 #include <stdlib.h>
 typedef struct T { double key; struct T *l, *r; } T;
@@ -92,8 +110,8 @@ extern "C" double k(int n, const double *x) {
 
 @pytest.mark.parametrize(
     ("lang", "source"),
-    [("c++", MAP), ("c++", SHARED), ("c++", VECTORS), ("c", TREE), ("c", PUNNED)],
-    ids=["map", "shared", "vectors", "tree", "punned"],
+    [("c++", MAP), ("c++", SHARED), ("c++", VECTORS), ("c", TREE), ("c", PUNNED), ("c", PACKED)],
+    ids=["map", "shared", "vectors", "tree", "punned", "packed"],
 )
 def test_right_programs_stay_right(lang: str, source: str) -> None:
     x = np.random.default_rng(1).uniform(0.1, 2.0, 40)

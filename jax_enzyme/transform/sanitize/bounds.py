@@ -28,7 +28,7 @@ from jax_enzyme.transform.sanitize.copies import copy_checks
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.library import library_checks
-from jax_enzyme.transform.sanitize.narrow import narrow_check
+from jax_enzyme.transform.sanitize.narrow import is_narrow, narrow_check
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, may_be_found, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import MOVES, holds_pattern, is_computed_with, least_of_narrow, pattern_of
@@ -93,7 +93,7 @@ class BoundsOfFunction:
             self.before.setdefault(load, []).append(self._bounds(access, place))
         if not isinstance(load, I.Load) or (isinstance(place, Known) and not place.fresh) or load in self._written:
             return
-        narrow = least_of_narrow(load.type) is not None
+        narrow = is_narrow(load, users, self._runtime)
         if (pattern_of(load.type) is None and not narrow) or not is_computed_with(load, users):
             return
         if hoisted is not None:

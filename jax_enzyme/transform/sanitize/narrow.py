@@ -18,11 +18,17 @@ from collections.abc import Callable, Container
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import NARROW, WORD, compared_with_pattern, least_of_narrow
+from jax_enzyme.transform.sanitize.scalars import (
+    NARROW,
+    WORD,
+    compared_with_pattern,
+    least_of_narrow,
+    takes_bit_field,
+)
 
 _OTHER = 0x1E1E1E1E
 _WITH_OTHER = 2
@@ -33,6 +39,15 @@ def may_be_pattern(at: Builder, value: Value) -> Value:
     least = least_of_narrow(value.type)
     assert least is not None
     return at.icmp("uge", value, least)
+
+
+def is_narrow(load: I.Instruction, users: Uses, runtime: Runtime) -> bool:
+    """Whether the other run tells of a number that is read. It tells nothing of bit fields: what is read with them may
+    be bits that no field has."""
+    if least_of_narrow(load.type) is None:
+        return False
+    assert isinstance(load.type, T.IntType)
+    return load.type.bits not in runtime.packed or not takes_bit_field(load, users)
 
 
 def narrow_check(load: I.Instruction, runtime: Runtime, told: Callable[[Builder], list[Value]]) -> Check:

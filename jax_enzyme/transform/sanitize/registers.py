@@ -29,7 +29,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.rewriting import locate
-from jax_enzyme.transform.sanitize.narrow import narrow_check, vary
+from jax_enzyme.transform.sanitize.narrow import is_narrow, narrow_check, vary
 from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import (
@@ -103,7 +103,7 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
         for load, offset in [(a.instruction, a.offset) for a in accesses if a.instruction in written]:
             if isinstance(load.type, T.IntType | T.FloatType | T.PointerType) and is_computed_with(load, users):
                 name = variable_name(alloca) + (f", index {offset // unit}" if unit and offset % unit == 0 else "")
-                checks[written[load]] = _checks(load, written[load], name, runtime)
+                checks[written[load]] = _checks(load, written[load], name, is_narrow(load, users, runtime), runtime)
     put_behind(function, behind)
     _drop(function, found)
     insert_checks(function, {}, checks, Declarations(runtime.module))
@@ -253,14 +253,14 @@ def _unit(alloca: I.Alloca, layout: DataLayout) -> int:
     return layout.alloc_size(kind)
 
 
-def _checks(load: I.Instruction, written: Value, name: str, runtime: Runtime) -> list[Check]:
+def _checks(load: I.Instruction, written: Value, name: str, narrow: bool, runtime: Runtime) -> list[Check]:
     assert isinstance(written.type, T.IntType)
     status = runtime.failure(f"reads what nothing wrote: {name}", load)
     all_ = const_int(written.type, -1)
     checks = [Check(lambda at: at.icmp("ne", written, all_), lambda at: status)]
     if pattern_of(load.type) is not None:
         checks.append(Check(lambda at: holds_pattern(at, load), lambda at: status))
-    if least_of_narrow(load.type) is not None:
+    if narrow:
         nothing, nowhere, place = const_int(T.I64, 0), ConstantNull(T.PTR), runtime.place(load)
         told = [nowhere, nothing, nothing, nothing, runtime.text(name), place]
         checks.append(narrow_check(load, runtime, lambda at: told))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -10,6 +12,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import ConstantNull, ConstantString, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message
+from jax_enzyme.transform.sanitize.scalars import packed_widths
 
 _ACTS = ("nounwind",)
 # What allocates and frees is handed the tables, which it changes; of what is not said it changes nothing that the
@@ -61,6 +64,11 @@ class Runtime:
         self._texts: dict[str, GlobalVariable] = {}
         self._places: dict[I.Instruction, Value] = {}
         self._failures: dict[str, int] = {}
+
+    @cached_property
+    def packed(self) -> frozenset[int]:
+        """See `packed_widths`."""
+        return packed_widths(self.module.functions.values())
 
     def call(self, at: Builder, name: str, *arguments: Value) -> Value:
         result, parameters, attributes = _TYPES[name]

@@ -9,12 +9,12 @@ tells: the lower one may be what a union was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Uses, callee_name, declared_callee
+from jax_enzyme.ir.module import Function, Uses, callee_name, declared_callee, uses
 from jax_enzyme.ir.values import Value, int_value
 
 WORD = 0xFFB5A5A5
@@ -125,6 +125,34 @@ def _is_moved_bit(user: Value, users: Uses) -> bool:
         isinstance(user, I.Cast)
         and user.opcode == "zext"
         and all(isinstance(later, I.Store) for later, _ in users.get(user, ()))
+    )
+
+
+def packed_widths(functions: Iterable[Function]) -> frozenset[int]:
+    """The widths of words of which bit fields are written: the bits that no field has are never written."""
+    found: set[int] = set()
+    for function in functions:
+        users = uses(function) if function.blocks else {}
+        for load in (i for i in function.instructions() if isinstance(i, I.Load)):
+            if not isinstance(load.type, T.IntType):
+                continue
+            if any(_is_some_bits(u) and _goes_back(u, load.operands[0], users) for u, _ in users.get(load, ())):
+                found.add(load.type.bits)
+    return frozenset(found)
+
+
+def takes_bit_field(load: I.Instruction, users: Uses) -> bool:
+    """Whether of a word that is read only some bits are taken, as of bit fields."""
+    return all(_is_some_bits(user) for user, _ in users.get(load, ()))
+
+
+def _is_some_bits(user: Value) -> bool:
+    if isinstance(user, I.Cast):
+        return user.opcode == "trunc" and user.type != T.I1  # C++'s `bool`
+    return (
+        isinstance(user, I.BinaryOp)
+        and user.opcode in ("and", "shl", "lshr", "ashr")
+        and int_value(user.operands[1]) is not None
     )
 
 
