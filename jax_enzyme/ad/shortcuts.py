@@ -152,7 +152,7 @@ class _Comparisons:
 
     @remembered
     def _of_parts(self, function: Function) -> Sequence[I.Compare]:
-        """Questions about integers in memory alone, where numbers may lie."""
+        """Questions about integers in memory alone, where numbers lie."""
         numbers = self._with_numbers
         return [
             i
@@ -163,19 +163,27 @@ class _Comparisons:
 
     @cached_property
     def _with_numbers(self) -> set[MemoryObject]:
-        """Arrays of numbers that are parameters, and what numbers are stored to, or anything is copied to."""
+        """Arrays of numbers that are parameters, and memory to which nothing else is written: in records an integer may
+        not be told from a number."""
         points_to = self._points_to
-        found = {
-            points_to.objects[a]
-            for a, buffer in zip(self._root.arguments, self._base.buffers, strict=True)
-            if buffer.is_floating
-        }
+        parameters = zip(self._root.arguments, self._base.buffers, strict=True)
+        given = {points_to.objects[a] for a, buffer in parameters if buffer.is_floating}
+        written, others = set[MemoryObject](), set[MemoryObject]()
+        copied: dict[MemoryObject, set[MemoryObject]] = {}
         for instruction in points_to.instructions():
             if isinstance(instruction, I.CallBase) and is_copy(instruction):
-                found.update(points_to.written(copy_operands(instruction)[0]))
-            elif isinstance(instruction, I.Store) and holds_float(instruction.operands[0].type):
-                found.update(points_to.written(instruction.operands[1]))
-        return found
+                target, source = (points_to.of(pointer) for pointer in copy_operands(instruction)[:2])
+                written.update(target)
+                for item in source:
+                    copied.setdefault(item, set()).update(target)
+            elif isinstance(instruction, I.Store):
+                pure = holds_float(instruction.operands[0].type)
+                (written if pure else others).update(points_to.written(instruction.operands[1]))
+
+        def copies(item: MemoryObject) -> Iterable[MemoryObject]:
+            return copied.get(item, ())
+
+        return given | written.difference(reached(others, copies))
 
     @remembered
     def _halves(self, function: Function) -> Sequence[Halves]:

@@ -738,17 +738,28 @@ double exponent_alone(double x, double z) {
   return exponent == 0 && part < 0.5 ? z : z + sin(x) * z;
 }
 
+// records in memory that is allocated, in which places of numbers are not told from others
+struct item {
+  double value;
+  unsigned char kind;
+  struct item *next;
+};
+
 double told_apart(int n, const double *x) {
-  struct {
-    double value;
-    int kind;
-  } items[8];
+  struct item *first = 0;
   double sum = 0;
-  for (int i = 0; i < n; i++) items[i].value = x[i], items[i].kind = i % 3;
   for (int i = 0; i < n; i++) {
+    struct item *item = malloc(sizeof *item);
+    item->value = x[i], item->kind = i % 3, item->next = first;
+    first = item;
+  }
+  while (first) {
+    struct item *item = first;
     int exponent;
-    double part = frexp(items[i].value, &exponent);
-    sum += items[i].kind == 0 ? ldexp(part, exponent) : exponent == 3 ? 2 * part : sin(items[i].value);
+    double part = frexp(item->value, &exponent);
+    sum += item->kind == 0 ? ldexp(part, exponent) : exponent == 3 ? 2 * part : sin(item->value);
+    first = item->next;
+    free(item);
   }
   return sum;
 }
