@@ -188,10 +188,16 @@ def _special(module: Module, node: MDNode | None) -> str | None:
     if node.get("tag") == "DW_TAG_array_type":
         described = "passed with a descriptor (assumed shape, allocatable or pointer)"
         return described if node.get("dataLocation") else None
-    # The plain objects of the library (`std::array`) are memory like any other.
-    if "DIFlagNonTrivial" in str(node.get("flags")) and _is_standard(module, node) and not _is_complex(module, node):
+    # The plain objects of the library (`std::array`) are memory like any other; of what nothing uses the name alone
+    # tells that it is one.
+    if "DIFlagNonTrivial" in str(node.get("flags")) and _is_standard(module, node) and not _is_plain(module, node):
         return "an object of the C++ library"
     return None
+
+
+def _is_plain(module: Module, node: MDNode) -> bool:
+    declared_only = "DIFlagFwdDecl" in str(node.get("flags"))
+    return _is_complex(module, node) or (declared_only and (node.string("name") or "").startswith("array<"))
 
 
 # -- what lies there
