@@ -20,13 +20,15 @@ from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.extents import room
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects
 from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, int_value
+from jax_enzyme.remembered import remembered
 
 
 class Renewal(Enum):
@@ -91,14 +93,23 @@ class PrivateMemory:
 
     def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in an iteration, and out of reach of all others?"""
-        if (
-            item.kind != "heap"
-            or item.site is None
-            or self._facts.block_of.get(item.site) not in loop.blocks
-            or self.is_held(item)
-        ):
-            return False
-        return all(self._facts.block_of[a.instruction] in loop for a in self._memory.touching(item))
+        return item in self._of_iterations(loop)
+
+    @remembered
+    def _of_iterations(self, loop: Loop) -> frozenset[MemoryObject]:
+        """What is made in an iteration, accessed there alone, and held nowhere but in what is so itself: who has no
+        pointer from another iteration to begin with finds none."""
+        points_to = self._memory.points_to
+        calls = [i for b in loop.blocks for i in b.instructions if isinstance(i, I.CallBase)]
+        made = {o for call in calls for o in points_to.of(call) if o.kind == "heap" and o.site is call}
+        found = {o for o in made if all(self._facts.block_of[a.instruction] in loop for a in self._memory.touching(o))}
+        contents = points_to.contents
+        elsewhere = [o for holder, held in contents.items() if holder not in found for o in held]
+
+        def onward(item: MemoryObject) -> Objects:
+            return contents.get(item, NOTHING)
+
+        return frozenset(found.difference(reached(elsewhere, onward, found.__contains__)))
 
     def _in_order(self, one: I.Instruction, other: I.Instruction, loop: Loop) -> bool:
         """Does an iteration that comes to the other instruction come to this one before, and not again behind it?"""

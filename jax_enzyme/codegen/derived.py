@@ -58,7 +58,6 @@ from jax_enzyme.transform.cuda.guarded_loops import has_guarded_loops
 from jax_enzyme.transform.directions import NotLinear, in_directions
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.first_writes import without_needless_clears
-from jax_enzyme.transform.joined_latches import join_latches
 from jax_enzyme.transform.lockstep import in_lockstep
 from jax_enzyme.transform.named_choices import name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops
@@ -387,7 +386,7 @@ class _Job:
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):
             return self._in_lockstep(function, with_regular_loops), ()
-        regular = without_needless_clears(join_latches(canonical(function)) if self.steps else function)
+        regular = without_needless_clears(canonical(function) if self.steps else function)
         shared, verdicts = share_marked_loops(regular)
         together = self._in_lockstep(regular, lambda f: f)
         if together is not regular and (also := share_marked_loops(together))[1] == verdicts:

@@ -11,8 +11,9 @@
               br label %loop                                          %done = icmp eq i64 %i, 0
                                                                       br i1 %done, label %exit, label %loop
 
-LLVM threads jumps: where a condition on the counter says that an iteration is not the last one, it does not ask. How
-often the loop runs is then known no more, and threads cannot share it.
+LLVM threads jumps: where a condition on the counter says that an iteration is not the last one, it does not ask. Or it
+asks the same at the end of each way through an iteration, where one has a `continue`. How often the loop runs is then
+known no more, and threads cannot share it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import BasicBlock, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.rewriting import on_copy, phis
 
 _PLAIN = (I.Phi, I.BinaryOp, I.Cast, I.Compare, I.GetElementPtr)
@@ -47,45 +48,72 @@ def _mend(module: Module, root: Function) -> bool:
     """Mends such loops, in place; whether there are any."""
     facts, threaded = Recurrences.of(root, module), _threaded(module, root)
     found = [loop for loop in facts.loops.all if len(loop.latches) == 1 and loop.latches[0] in threaded]
-    pairs = [(loop, test) for loop in found for test in loop.exiting if _ends(facts, loop, test)]
-    for loop, test in pairs:
-        _join(loop, test)
+    pairs = [(loop, tests) for loop in found if (tests := _ends(facts, loop))]
+    for loop, tests in pairs:
+        _join(loop, tests)
     return bool(pairs)
 
 
-def _ends(facts: Recurrences, loop: Loop, test: BasicBlock) -> bool:
-    """Is a block where the last iteration, and no other, leaves a loop, right in front of the block in which the others
-    go on?"""
-    latch, branch = loop.latches[0], test.terminator
-    if not isinstance(branch, I.CondBranch) or latch not in branch.targets or len(loop.exit_edges) != 1:
-        return False
+def _ends(facts: Recurrences, loop: Loop) -> list[BasicBlock]:
+    """The blocks where the last iteration, and no other, leaves a loop, right in front of the block in which the others
+    go on; all ask the same. Empty where iterations end otherwise."""
+    latch, tests = loop.latches[0], loop.exiting
+    if len(loop.exits) != 1 or len({_asked(test, latch) for test in tests}) != 1:
+        return []
+    if not loop.blocks.issuperset(facts.cfg.preds[loop.exits[0]]):
+        return []
+    asked = _asked(tests[0], latch)
+    if asked is None or any(not isinstance(i, _PLAIN) for i in latch.instructions[:-1]):
+        return []
+    dominators = facts.loops.dominators
+
+    def at_latch(value: Value) -> bool:
+        block = facts.block_of.get(value)
+        return block is None or dominators.dominates(block, latch)
+
+    if not all(at_latch(value) for value in asked[1:3] if isinstance(value, Value)):
+        return []
+    others = [p for p in facts.cfg.preds[latch] if p not in tests]
+    if others and (len(tests) > 1 or not _is_asked_elsewhere(facts, loop, asked, others)):
+        return []
+    # What is used behind the loop is there in every iteration, or was left by each of its ends.
+    joined = [] if others else phis(loop.exits[0])
+    outside = (i for b in facts.cfg.rpo if b not in loop for i in b.instructions if i not in joined)
+    left = (o for i in outside for o in i.operands if facts.block_of.get(o) in loop.blocks)
+    return tests if all(map(at_latch, left)) else []
+
+
+def _asked(test: BasicBlock, latch: BasicBlock) -> tuple[str, Value | int, Value | int, bool] | None:
+    """What a block compares before it goes on to the latch, and whether it does so where that holds."""
+    branch = test.terminator
+    if not isinstance(branch, I.CondBranch) or branch.targets.count(latch) != 1:
+        return None
     asked = branch.operands[0]
-    if not isinstance(asked, I.Compare) or asked.predicate not in ("eq", "ne"):
+    if not isinstance(asked, I.Compare) or not isinstance(asked.operands[0].type, T.IntType):
+        return None
+    x, y = (v if (number := int_value(v)) is None else number for v in asked.operands)
+    return asked.predicate, x, y, branch.targets[0] is latch
+
+
+def _is_asked_elsewhere(
+    facts: Recurrences, loop: Loop, asked: tuple[str, Value | int, Value | int, bool], others: list[BasicBlock]
+) -> bool:
+    """Is it certain that an iteration is not the last one that comes to the latch from elsewhere?"""
+    predicate, counter, last, goes_on = asked
+    if predicate not in ("eq", "ne") or (predicate == "eq") is goes_on:
         return False
-    counter, last = asked.operands[0], int_value(asked.operands[1])
-    if (asked.predicate == "eq") is (branch.targets[0] is latch) or last is None or counter not in phis(loop.header):
+    if not isinstance(last, int) or not isinstance(counter, I.Phi) or counter not in phis(loop.header):
         return False
-    if any(not isinstance(i, _PLAIN) for i in latch.instructions[:-1]):
-        return False
-    assert isinstance(counter, I.Phi)
 
     def differs(source: BasicBlock, target: BasicBlock, seen: frozenset[BasicBlock]) -> bool:
         """Is the counter another number wherever control goes this way?"""
-        if source is test:
-            return target is latch
         if any(_contradicts(c, counter, last) for c in facts.guards.on_edge(source, target)):
             return True
         if source is loop.header or source in seen:
             return False
         return all(differs(p, source, seen | {source}) for p in facts.cfg.preds[source])
 
-    if not all(differs(p, latch, frozenset()) for p in facts.cfg.preds[latch]):
-        return False
-    # What is used behind the loop is there in every iteration.
-    dominators = facts.loops.dominators
-    outside = (i for b in facts.cfg.rpo if b not in loop for i in b.instructions)
-    left = {facts.block_of[o] for i in outside for o in i.operands if facts.block_of.get(o) in loop.blocks}
-    return all(dominators.dominates(block, latch) for block in left)
+    return all(differs(p, loop.latches[0], frozenset()) for p in others)
 
 
 def _contradicts(condition: Condition, counter: I.Phi, last: int) -> bool:
@@ -97,16 +125,22 @@ def _contradicts(condition: Condition, counter: I.Phi, last: int) -> bool:
     return not compared(condition.predicate, last, limit, counter.type.bits)
 
 
-def _join(loop: Loop, test: BasicBlock) -> None:
-    latch, branch = loop.latches[0], test.terminator
-    asked, back = branch.operands[0], latch.terminator
-    leaving = next(t for t in branch.targets if t is not latch)
+def _join(loop: Loop, tests: list[BasicBlock]) -> None:
+    latch, (leaving,), branch = loop.latches[0], loop.exits, tests[0].terminator
+    asked, back, stays = branch.operands[0], latch.terminator, branch.targets[0] is latch
     assert isinstance(asked, I.Compare)
-    test.instructions.pop()
-    Builder(test).br(latch)
+    for phi in phis(leaving):
+        values = dict((block, value) for value, block in phi.incoming)
+        left = values[tests[0]]
+        if any(value is not left for value in values.values()):
+            left = I.Phi(phi.type, "phi", list(values.values()), targets=list(values))
+            latch.instructions.insert(0, left)
+        phi.incoming = [(left, latch)]
+    for test in tests:
+        test.instructions.pop()
+        Builder(test).br(latch)
     latch.instructions.pop()
     at = Builder(latch)
-    at.cond_br(at.icmp("eq", *asked.operands), leaving, loop.header)
+    again = at.icmp(asked.predicate, *asked.operands)
+    at.cond_br(again, *((loop.header, leaving) if stays else (leaving, loop.header)))
     latch.terminator.metadata = back.metadata
-    for phi in phis(leaving):
-        phi.targets = [latch if b is test else b for b in phi.targets]

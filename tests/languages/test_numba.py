@@ -245,6 +245,41 @@ def in_any_order(x, y):
     y[0] = x[0]
 
 
+@numba.njit
+def squares(x):
+    r = np.empty(x.size)
+    for i in range(x.size):
+        r[i] = x[i] * x[i]
+    return r
+
+
+@numba.njit(parallel=True)
+def in_any_way(x, y):
+    """Iterations end in several places, and make arrays of their own."""
+    n = x.size // 20
+    for i in numba.prange(1, x.size - 1):
+        if x[i] > 1.0:
+            y[i] = x[i] * x[i - 1]
+        elif x[i] < 0.8:
+            y[i] = np.exp(-x[i + 1])
+            continue
+        else:
+            y[i] = x[i] + y[i]
+    for i in numba.prange(n):
+        r = squares(squares(x[20 * i : 20 * (i + 1)]))
+        y[i] += r.sum() * r.mean() + np.max(r)
+
+
+def test_iterations_over_prange_may_end_early_and_have_arrays() -> None:
+    x = np.random.default_rng(0).uniform(0.3, 1.7, 4000)
+    kernel = je.kernel(in_any_way, None, "x: f64[n], inout y: f64[n]")
+    np.testing.assert_allclose(kernel(x, x), (in_any_way(x, y := x.copy()), y)[1], rtol=1e-13)
+    said = [text for name, text in kernel.inspect(x, x).loops if name == "primal"]
+    assert len(said) == 2 and all(text.endswith("on several threads") for text in said)
+    small = kernel_of(in_any_way, "x: f64[n], inout y: f64[n]", {"n": 40})
+    agree(three_way(small, [x[:40], x[:40]]))
+
+
 def test_prange_is_a_loop_that_several_threads_may_share() -> None:
     kernel = kernel_of(in_any_order, VECTOR, {"n": 5})
     expected = np.sum(X**2) * np.sin(X) * np.max(X)
