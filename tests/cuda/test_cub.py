@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,61 @@ def test_warps_and_what_blocks_before_hold() -> None:
     agree(three_way(subject, [x]))
 
 
+def test_neighbours_merges_and_lanes() -> None:
+    """Orders by a comparison of the source's, in a block and in a warp, where runs begin and end, and functors of
+    `cuda::`, which CUB takes in the place of its own."""
+    subject = kernel(
+        """typedef cub::BlockMergeSort<double, 32, 2, int> Block; typedef cub::WarpMergeSort<double, 4, 16> Warp;
+        typedef cub::BlockDiscontinuity<int, 32> Runs; typedef cub::BlockShuffle<double, 32> Beside;
+        typedef cub::WarpLoad<double, 2, cub::WARP_LOAD_TRANSPOSE> Load; typedef cub::WarpExchange<double, 2> Across;
+        typedef cub::WarpStore<double, 2, cub::WARP_STORE_STRIPED> Store; typedef cub::BlockReduce<double, 32> All;
+        __shared__ union { Block::TempStorage b; Runs::TempStorage r; Beside::TempStorage s; Across::TempStorage a;
+          All::TempStorage t; } u;
+        __shared__ Warp::TempStorage w[2]; Load::TempStorage l; Store::TempStorage o;
+        double v[2], first[4] = {x[t], x[t + 32], x[t] + 2, x[t + 32] + 2}, before = 0;
+        int place[2] = {2 * t, 2 * t + 1}, head[2], tail[2];
+        Load(l).Load(x, v);
+        Block(u.b).Sort(v, place, Down());
+        __syncthreads();
+        for (int i = 0; i < 2; i++) place[i] /= 8;
+        Runs(u.r).FlagHeads(head, place, cub::Inequality());
+        __syncthreads();
+        Runs(u.r).FlagTails(tail, place, Another(), 9);
+        __syncthreads();
+        Beside(u.s).Offset(v[1], before, -1);
+        Warp(w[t / 16]).Sort(first, Down(), 32, -1.0);
+        __syncthreads();
+        double most = All(u.t).Reduce(first[0], cuda::maximum<>()), all = 0;
+        __syncthreads();
+        all = All(u.t).Reduce(first[1], cuda::std::plus<>());
+        v[0] = v[0] * (1 + head[0] + 2 * head[1]) + before * tail[0];
+        v[1] = v[1] * first[0] + (t == 0 ? most * all : 0) + tail[1];
+        __syncthreads();
+        Across(u.a).BlockedToStriped(v, v);
+        Store(o).Store(y, v);""",
+        """#include <cub/cub.cuh>
+        #include <cuda/functional>
+        #include <cuda/std/functional>
+        struct Down { __device__ bool operator()(double a, double b) const { return a > b; } };
+        struct Another { __device__ bool operator()(int a, int b, int at) const { return a != b && at != 9; } };""",
+        n=64,
+    )
+    x = np.random.default_rng(2).permutation(64) / 64 + 0.1
+    order = np.argsort(-x)
+    v, place = x[order], order // 8
+    differs = place[1:] != place[:-1]
+    head, tail = np.r_[1, differs], np.r_[differs & (np.arange(1, 64) != 9), place[-1] != 9]
+    # Of each section the first 32 items are valid: those of eight lanes.
+    lanes = np.sort(x.reshape(2, 2, 16).transpose(1, 0, 2)[:, :, :8].reshape(2, 16))[:, ::-1]
+    first = np.concatenate([lanes + 2, lanes, np.full((2, 32), -1.0)], axis=1).reshape(32, 4)
+    expected = np.empty((32, 2))
+    expected[:, 0] = v[::2] * (1 + head[::2] + 2 * head[1::2]) + np.r_[0, v[1:-1:2]] * tail[::2]
+    expected[:, 1] = v[1::2] * first[:, 0] + tail[1::2]
+    expected[0, 1] += first[:, 0].max() * first[:, 1].sum()
+    np.testing.assert_allclose(subject.run((), [x])[0], expected.ravel(), rtol=1e-12)
+    agree(three_way(subject, [x]))
+
+
 def test_devices(tmp_path: Path) -> None:
     """Host functions ask for memory first, and pass what is there."""
     source = tmp_path / "norms.cu"
@@ -119,3 +175,37 @@ def test_devices(tmp_path: Path) -> None:
     np.testing.assert_allclose(sums, np.cumsum(x), rtol=1e-13)
     np.testing.assert_allclose(most, np.cumsum(x).max(), rtol=1e-13)
     je.check_grads(norms, (x,))
+
+
+def test_segments_and_what_functions_make_of_elements(tmp_path: Path) -> None:
+    source = tmp_path / "segments.cu"
+    source.write_text(
+        """#include <cub/cub.cuh>
+        struct Square { __device__ double operator()(double v) const { return v * v; } };
+        struct Down { __device__ bool operator()(double a, double b) const { return a > b; } };
+        struct Twice { double *y; __device__ void operator()(int i) const { y[i] *= 2; } };
+        struct Halved { __device__ void operator()(double &v) const { v /= 2; } };
+        void segments(const double *x, const int *ends, int n, int m, double *sums, double *sorted, double *all) {
+          double *squares; void *memory = nullptr; size_t bytes = 0;
+          cudaMalloc(&squares, n * sizeof(double));
+          cub::TransformInputIterator<double, Square, const double *> of(x, Square());
+          cub::DeviceSegmentedReduce::Sum(memory, bytes, of + 1, sums, m, ends, ends + 1);
+          cudaMalloc(&memory, bytes);
+          cub::DeviceSegmentedReduce::Sum(memory, bytes, of + 1, sums, m, ends, ends + 1);
+          cub::DeviceReduce::TransformReduce(memory, bytes, x, all, n, cub::Sum(), Square(), 0.0);
+          cub::DeviceTransform::Transform(x, sorted, n, Square());
+          cub::DeviceMergeSort::SortKeys(memory, bytes, sorted, n, Down());
+          cub::DeviceFor::Bulk(n - 1, Twice{sorted});
+          cub::DeviceFor::ForEachN(sorted + 1, n - 1, Halved());
+          cudaFree(memory);
+          cudaFree(squares);
+        }"""
+    )
+    signature = "x: f64[n], ends: i32[m+1], n: i32, m: i32, out sums: f64[m], out sorted: f64[n], out all: f64[]"
+    segments = je.kernel(source, "segments", signature)
+    x, ends = np.random.default_rng(4).permutation(9) / 9 + 0.2, np.array([0, 3, 3, 8], np.int32)
+    sums, in_order, total = segments(x, ends)
+    np.testing.assert_allclose(sums, [(x[1 + a : 1 + b] ** 2).sum() for a, b in pairwise(ends)], rtol=1e-13)
+    np.testing.assert_allclose(in_order, np.sort(x * x)[::-1] * np.r_[2, [1] * 7, 0.5], rtol=1e-13)
+    np.testing.assert_allclose(total, (x * x).sum(), rtol=1e-13)
+    je.check_grads(segments, (x, ends))

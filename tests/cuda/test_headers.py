@@ -76,6 +76,36 @@ def test_complex_numbers() -> None:
     agree(three_way(subject, [x]))
 
 
+def test_complex_classes_and_atomic_objects() -> None:
+    """C++'s complex numbers in kernels, by their names in Thrust and `cuda::std`, with numbers of other types."""
+    subject = kernel(
+        """thrust::complex<double> z(x[t], 0.5);
+        cuda::std::complex<float> small(0.25f, 1);
+        auto w = 2 * z * small + thrust::exp(z) / std::complex<double>(1, x[t]) - thrust::polar(1.5, x[t]);
+        cuda::std::array<double, 2> parts{w.real(), thrust::abs(w)};
+        __shared__ cuda::atomic<double, cuda::thread_scope_block> sum;
+        if (t == 0) sum.store(0.25, cuda::memory_order_relaxed);
+        __syncthreads();
+        sum.fetch_add(parts[1], cuda::std::memory_order_relaxed);
+        cuda::atomic_ref<double> first(y[0]);
+        first += parts[0];
+        __syncthreads();
+        if (t) y[t] = sum * cuda::ceil_div(t, 8);""",
+        """#include <cuda/atomic>
+        #include <cuda/cmath>
+        #include <cuda/std/array>
+        #include <cuda/std/complex>
+        #include <thrust/complex.h>""",
+    )
+    x = values()
+    z = x + 0.5j
+    w = 2 * z * (0.25 + 1j) + np.exp(z) / (1 + 1j * x) - 1.5 * np.exp(1j * x)
+    expected = (0.25 + abs(w).sum()) * -(-np.arange(32) // 8)
+    expected[0] = w.real.sum()
+    np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)
+    agree(three_way(subject, [x]))
+
+
 def test_what_lanes_have_in_common() -> None:
     subject = kernel(
         """int all;

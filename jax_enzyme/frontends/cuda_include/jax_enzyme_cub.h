@@ -183,5 +183,7 @@ template <class T, int Width = 32, int = 0> class WarpScan {
 } // namespace cub
 
 #include "jax_enzyme_cub_block.h"
+#include "jax_enzyme_cub_warp.h"
+#include "jax_enzyme_cub_iterators.h"
 #include "jax_enzyme_cub_device.h"
 

@@ -292,52 +292,8 @@ template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0> cl
   __JE_MEMBER void StripedToBlocked(T (&items)[N]) { StripedToBlocked(items, items); }
 };
 
-// What neighbouring items make of each other: the first, or the last, stays as it is where nothing lies beyond it.
-template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockAdjacentDifference {
-  static constexpr int Threads = X * Y * Z;
-  typedef __je_shared<T, Threads> Storage;
-  __JE_COLLECTIVE(BlockAdjacentDifference)
-
-  template <int N, class U, class F> __JE_MEMBER void SubtractLeft(T (&in)[N], U (&out)[N], F combined) {
-    T before = neighbour(in[N - 1], -1), first = in[0];
-    left(in, out, combined);
-    out[0] = thread() == 0 ? first : combined(first, before);
-  }
-  template <int N, class U, class F>
-  __JE_MEMBER void SubtractLeft(T (&in)[N], U (&out)[N], F combined, T predecessor) {
-    T before = neighbour(in[N - 1], -1), first = in[0];
-    left(in, out, combined);
-    out[0] = combined(first, thread() == 0 ? predecessor : before);
-  }
-  template <int N, class U, class F> __JE_MEMBER void SubtractRight(T (&in)[N], U (&out)[N], F combined) {
-    T behind = neighbour(in[0], 1), last = in[N - 1];
-    right(in, out, combined);
-    out[N - 1] = thread() == Threads - 1 ? last : combined(last, behind);
-  }
-  template <int N, class U, class F>
-  __JE_MEMBER void SubtractRight(T (&in)[N], U (&out)[N], F combined, T successor) {
-    T behind = neighbour(in[0], 1), last = in[N - 1];
-    right(in, out, combined);
-    out[N - 1] = combined(last, thread() == Threads - 1 ? successor : behind);
-  }
-
- private:
-  // What the thread before this one, or behind it, has.
-  __JE_MEMBER T neighbour(T value, int by) {
-    int other = thread() + by;
-    shared.data()[thread()] = value;
-    __syncthreads();
-    return shared.data()[other < 0 || other >= Threads ? thread() : other];
-  }
-  template <int N, class U, class F> __JE_MEMBER static void left(T (&in)[N], U (&out)[N], F combined) {
-    for (int i = N - 1; i > 0; i--) out[i] = combined(in[i], in[i - 1]);
-  }
-  template <int N, class U, class F> __JE_MEMBER static void right(T (&in)[N], U (&out)[N], F combined) {
-    for (int i = 0; i < N - 1; i++) out[i] = combined(in[i], in[i + 1]);
-  }
-};
-
 } // namespace cub
 
+#include "jax_enzyme_cub_neighbours.h"
 #include "jax_enzyme_cub_sort.h"
 #undef __JE_COLLECTIVE

@@ -45,6 +45,12 @@ __attribute__((global)) void __je_reduce_runs(K keys, U unique, V values, O to, 
   *runs = run + 1;
 }
 
+template <class I, class F, class V> struct __je_made {
+  I from;
+  F function;
+  template <class N> __JE_MEMBER V operator[](N i) const { return function(from[i]); }
+};
+
 struct DeviceReduce {
   template <class I, class O, class F, class T>
   static cudaError_t Reduce(void *memory, size_t &bytes, I from, O to, int n, F combined, T initial, cudaStream_t = 0) {
@@ -77,11 +83,102 @@ struct DeviceReduce {
     __je_place_of<<<1, 1>>>(from, to, n, cub::ArgMin());
     return cudaSuccess;
   }
+  template <class I, class O, class F, class G, class T>
+  static cudaError_t TransformReduce(void *memory, size_t &bytes, I from, O to, int n, F combined, G function, T initial,
+                                     cudaStream_t = 0) {
+    return Reduce(memory, bytes, __je_made<I, G, T>{from, function}, to, n, combined, initial);
+  }
   template <class K, class U, class V, class O, class N, class F>
   static cudaError_t ReduceByKey(void *memory, size_t &bytes, K keys, U unique, V values, O to, N runs, F combined, int n,
                                  cudaStream_t = 0) {
     __JE_ASKED(memory, bytes)
     __je_reduce_runs<<<1, 1>>>(keys, unique, values, to, runs, combined, n);
+    return cudaSuccess;
+  }
+};
+
+template <class I, class O, class B, class E, class F, class T>
+__attribute__((global)) void __je_reduce_segments(I from, O to, int n, B begins, E ends, F combined, T initial) {
+  int segment = blockIdx.x * blockDim.x + threadIdx.x;
+  if (segment >= n) return;
+  T total = initial;
+  for (long long i = begins[segment]; i < ends[segment]; i++) total = combined(total, (T)from[i]);
+  to[segment] = total;
+}
+struct DeviceSegmentedReduce {
+  template <class I, class O, class B, class E, class F, class T>
+  static cudaError_t Reduce(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, F combined, T initial,
+                            cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    if (n > 0) __je_reduce_segments<<<(n + 127) / 128, 128>>>(from, to, n, begins, ends, combined, initial);
+    return cudaSuccess;
+  }
+  template <class I, class O, class B, class E>
+  static cudaError_t Sum(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, cudaStream_t = 0) {
+    typedef std::decay_t<decltype(*from)> T;
+    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Sum(), T());
+  }
+  template <class I, class O, class B, class E>
+  static cudaError_t Max(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, cudaStream_t = 0) {
+    typedef std::decay_t<decltype(*from)> T;
+    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Max(), std::numeric_limits<T>::lowest());
+  }
+  template <class I, class O, class B, class E>
+  static cudaError_t Min(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, cudaStream_t = 0) {
+    typedef std::decay_t<decltype(*from)> T;
+    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Min(), std::numeric_limits<T>::max());
+  }
+};
+
+// A function for each number or element.
+template <class N, class F> __attribute__((global)) void __je_for_all(N n, F function) {
+  N i = blockIdx.x * (N)blockDim.x + threadIdx.x;
+  if (i < n) function(i);
+}
+template <class I, class F> struct __je_at_each {
+  I from;
+  F function;
+  template <class N> __JE_MEMBER void operator()(N i) const { function(from[i]); }
+};
+struct DeviceFor {
+  template <class N, class F> static cudaError_t Bulk(N n, F function, cudaStream_t = 0) {
+    if (n > 0) __je_for_all<<<(n + 127) / 128, 128>>>(n, function);
+    return cudaSuccess;
+  }
+  template <class I, class N, class F> static cudaError_t ForEachN(I from, N n, F function, cudaStream_t = 0) {
+    return Bulk(n, __je_at_each<I, F>{from, function});
+  }
+  template <class I, class F> static cudaError_t ForEach(I first, I last, F function, cudaStream_t = 0) {
+    return ForEachN(first, last - first, function);
+  }
+};
+template <class I, class O, class F> struct __je_transformed {
+  I from;
+  O to;
+  F function;
+  template <class N> __JE_MEMBER void operator()(N i) const { to[i] = function(from[i]); }
+};
+struct DeviceTransform {
+  template <class I, class O, class N, class F>
+  static cudaError_t Transform(I from, O to, N n, F function, cudaStream_t = 0) {
+    return DeviceFor::Bulk(n, __je_transformed<I, O, F>{from, to, function});
+  }
+};
+
+template <class I, class U, class C, class N>
+__attribute__((global)) void __je_encode_runs(I from, U unique, C lengths, N runs, int n) {
+  int run = -1;
+  for (int i = 0; i < n; i++) {
+    if (!i || !(from[i] == from[i - 1])) unique[++run] = from[i], lengths[run] = 0;
+    lengths[run] += 1;
+  }
+  *runs = run + 1;
+}
+struct DeviceRunLengthEncode {
+  template <class I, class U, class C, class N>
+  static cudaError_t Encode(void *memory, size_t &bytes, I from, U unique, C lengths, N runs, int n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_encode_runs<<<1, 1>>>(from, unique, lengths, runs, n);
     return cudaSuccess;
   }
 };
@@ -154,24 +251,24 @@ struct DeviceSelect {
 };
 
 // A stable order by merging longer and longer runs: `order` and `other` are n numbers each.
-template <class K> __attribute__((global)) void __je_order_all(const K *keys, int *order, int *other, int n, bool down,
-                                                               bool whole, int first, int end) {
+template <class K> struct __je_by_digits {
+  bool down, whole;
+  int first, end;
+  __JE_MEMBER bool operator()(const K &a, const K &b) const {
+    if (whole) return down ? __je_before(b, a) : __je_before(a, b);
+    unsigned long long x = __je_digits(a, first, end), y = __je_digits(b, first, end);
+    return down ? y < x : x < y;
+  }
+};
+template <class K, class F>
+__attribute__((global)) void __je_order_all(const K *keys, int *order, int *other, int n, F before) {
   for (int i = 0; i < n; i++) order[i] = i;
   for (long long width = 1; width < n; width *= 2) {
     for (long long start = 0; start < n; start += 2 * width) {
       long long middle = start + width < n ? start + width : n, stop = start + 2 * width < n ? start + 2 * width : n;
       long long a = start, b = middle;
       for (long long to = start; to < stop; to++) {
-        bool second = a >= middle;
-        if (!second && b < stop) {
-          K left = keys[order[a]], right = keys[order[b]];
-          if (whole) {
-            second = down ? __je_before(left, right) : __je_before(right, left);
-          } else {
-            unsigned long long x = __je_digits(left, first, end), y = __je_digits(right, first, end);
-            second = down ? x < y : y < x;
-          }
-        }
+        bool second = a >= middle || (b < stop && before(keys[order[b]], keys[order[a]]));
         other[to] = order[second ? b++ : a++];
       }
     }
@@ -181,6 +278,21 @@ template <class K> __attribute__((global)) void __je_order_all(const K *keys, in
 template <class T> __attribute__((global)) void __je_gather_all(const T *from, T *to, const int *order, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) to[i] = from[order[i]];
+}
+
+template <class K, class V, class F>
+cudaError_t __je_sort_all(void *memory, size_t &bytes, const K *from, K *to, const V *values, V *sorted, int n, F before) {
+  __JE_ASKED(memory, bytes)
+  if (n <= 0) return cudaSuccess;
+  int *order, *other;
+  cudaMalloc(&order, n * sizeof(int));
+  cudaMalloc(&other, n * sizeof(int));
+  __je_order_all<<<1, 1>>>(from, order, other, n, before);
+  __je_gather_all<<<(n + 255) / 256, 256>>>(from, to, order, n);
+  if (values) __je_gather_all<<<(n + 255) / 256, 256>>>(values, sorted, order, n);
+  cudaFree(order);
+  cudaFree(other);
+  return cudaSuccess;
 }
 
 template <class T> struct DoubleBuffer {
@@ -228,16 +340,44 @@ struct DeviceRadixSort {
   template <class K, class V>
   static cudaError_t sort(void *memory, size_t &bytes, const K *from, K *to, const V *values, V *sorted, int n, bool down,
                           int first, int end) {
+    bool whole = first == 0 && end >= (int)(8 * sizeof(K));
+    return __je_sort_all(memory, bytes, from, to, values, sorted, n, __je_by_digits<K>{down, whole, first, end});
+  }
+};
+
+template <class T> __attribute__((global)) void __je_copy_all(const T *from, T *to, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) to[i] = from[i];
+}
+struct DeviceMergeSort {
+#define __JE_SORT(name)                                                                                             \
+  template <class K, class F>                                                                                       \
+  static cudaError_t name##Keys(void *memory, size_t &bytes, K *keys, int n, F before, cudaStream_t = 0) {          \
+    return sort<K, char>(memory, bytes, keys, nullptr, n, before);                                                  \
+  }                                                                                                                 \
+  template <class K, class V, class F>                                                                              \
+  static cudaError_t name##Pairs(void *memory, size_t &bytes, K *keys, V *values, int n, F before, cudaStream_t = 0) { \
+    return sort(memory, bytes, keys, values, n, before);                                                            \
+  }
+  __JE_SORT(Sort)
+  __JE_SORT(StableSort)
+#undef __JE_SORT
+
+ private:
+  // In place.
+  template <class K, class V, class F>
+  static cudaError_t sort(void *memory, size_t &bytes, K *keys, V *values, int n, F before) {
     __JE_ASKED(memory, bytes)
     if (n <= 0) return cudaSuccess;
-    int *order, *other;
-    cudaMalloc(&order, n * sizeof(int));
-    cudaMalloc(&other, n * sizeof(int));
-    __je_order_all<<<1, 1>>>(from, order, other, n, down, first == 0 && end >= (int)(8 * sizeof(K)), first, end);
-    __je_gather_all<<<(n + 255) / 256, 256>>>(from, to, order, n);
-    if (values) __je_gather_all<<<(n + 255) / 256, 256>>>(values, sorted, order, n);
-    cudaFree(order);
-    cudaFree(other);
+    K *sorted;
+    V *followed = nullptr;
+    cudaMalloc(&sorted, n * sizeof(K));
+    if (values) cudaMalloc(&followed, n * sizeof(V));
+    __je_sort_all(memory, bytes, keys, sorted, values, followed, n, before);
+    __je_copy_all<<<(n + 255) / 256, 256>>>(sorted, keys, n);
+    if (values) __je_copy_all<<<(n + 255) / 256, 256>>>(followed, values, n);
+    cudaFree(sorted);
+    if (values) cudaFree(followed);
     return cudaSuccess;
   }
 };

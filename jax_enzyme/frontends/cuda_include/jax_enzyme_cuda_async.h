@@ -2,6 +2,7 @@
 // whoever waits meets the whole block. All of the headers of these copies and barriers are this one.
 #pragma once
 #include "cooperative_groups.h"
+#include "jax_enzyme_cuda_scopes.h"
 
 __JE void __pipeline_memcpy_async(void *to, const void *from, size_t size, size_t zeros = 0) {
   memcpy(to, from, size - zeros);
@@ -26,8 +27,6 @@ template <unsigned, class Group> __JE void wait_prior(const Group &group) { grou
 } // namespace cooperative_groups
 
 namespace cuda {
-
-enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 
 template <size_t Size> struct aligned_size_t {
   size_t size;

@@ -1,0 +1,1 @@
+#include "jax_enzyme_cub.h"

@@ -1,0 +1,6 @@
+// Who sees what a thread does to an atomic object, or meets at a barrier.
+#pragma once
+
+namespace cuda {
+enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
+} // namespace cuda
