@@ -410,6 +410,54 @@ def test_guards_and_saturation_of_inline_ptx() -> None:
             run(f"(float *y) {{ {body} }}", "inout y: f32[1]", {}, 1, 1, np.zeros(1, np.float32))
 
 
+def test_addresses_of_shared_memory_in_inline_ptx() -> None:
+    """Copies from global memory in two stages, the last of them short, and loads, stores and sums, at addresses that
+    are numbers of 32 bits."""
+    source = r"""__device__ unsigned address(void *p) {
+      unsigned a;
+      asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p));
+      return a;
+    }
+    __device__ void copy(double *to, const double *from, int bytes) {
+      unsigned a = (unsigned)__cvta_generic_to_shared(to);
+      asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" :: "r"(a), "l"(from), "r"(bytes));
+      asm volatile("cp.async.commit_group;" ::);
+    }
+    extern "C" __global__ void k(int n, const double *x, double *y) {
+      __shared__ double s[3][16];
+      int t = threadIdx.x;
+      copy(s[0] + 2 * t, x + 2 * t, 16);
+      for (int i = 0; i < 2; i++) {
+        copy(s[(i + 1) % 2] + 2 * t, x + 16 * (i + 1) + 2 * t, i && t == 7 ? 8 : 16);
+        asm volatile("cp.async.wait_group %0;" :: "n"(1));
+        __syncthreads();
+        double v, w;
+        asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(v), "=d"(w) : "r"(address(s[i] + 14 - 2 * t)));
+        asm volatile("st.shared.f64 [%0+8], %1;" :: "r"(address(s[2]) + 16 * t), "d"(v * w) : "memory");
+        asm volatile("st.shared::cta.f64 [%0], %1;" :: "r"(address(s[2]) + 16 * t), "d"(w) : "memory");
+        __syncthreads();
+        asm volatile("red.shared.add.f64 [%0], %1;" :: "r"(address(s[2] + 2)), "d"(v) : "memory");
+        __syncthreads();
+        y[8 * i + t] = s[2][2 * t + 1] * s[i][t] + s[2][2 * t];
+        __syncthreads();
+      }
+      asm volatile("cp.async.wait_all;" ::);
+      __syncthreads();
+      y[16 + t] = s[0][2 * t] - s[0][2 * t + 1];
+    }"""
+    subject = native(source, "n: i32, x: f64[n], out y: f64[24]", {"n": 48}, 1, 8)
+    x = np.random.default_rng(3).uniform(0.5, 1.5, 48)
+    stages = x.reshape(3, 8, 2)
+    second = stages[:, ::-1, 1] + stages[:, ::-1, 0].sum(1, keepdims=True) * (np.arange(8) == 1)
+    products = [stages[i, ::-1].prod(1) * stages[i].ravel()[:8] + second[i] for i in range(2)]
+    rest = stages[2] * np.r_[np.ones(15), 0].reshape(8, 2)
+    np.testing.assert_allclose(subject.run((), [x])[0], np.r_[(*products, rest[:, 0] - rest[:, 1])], rtol=1e-14)
+    agree(three_way(subject, [x]))
+    with pytest.raises(LoweringError, match="not computed from one variable"):
+        body = '{ asm("ld.shared.s32 %0, [%1];" : "=r"(*y) : "r"(a)); }'
+        run(f"(int a, int *y) {body}", "a: i32, out y: i32[]", {}, 1, 1, 4)
+
+
 def test_conversions_to_integers_saturate() -> None:
     """As a GPU's do; what is no number becomes zero, or of 64 bits on either side the highest bit alone."""
     source = r"""extern "C" __device__ unsigned __nv_double2uint_ru(double);

@@ -207,6 +207,9 @@ __JE unsigned short atomicCAS(unsigned short *p, unsigned short expected, unsign
 __JE unsigned atomicInc(unsigned *p, unsigned limit) { return __nvvm_atom_inc_gen_ui(p, limit); }
 __JE unsigned atomicDec(unsigned *p, unsigned limit) { return __nvvm_atom_dec_gen_ui(p, limit); }
 
+// Addresses as inline PTX takes them.
+__JE size_t __cvta_generic_to_shared(const void *p) { return (size_t)(const __attribute__((address_space(3))) void *)p; }
+__JE size_t __cvta_generic_to_global(const void *p) { return (size_t)p; }
 template <class T> __JE T __ldg(const T *p) { return *p; }
 template <class T> __JE T __ldcg(const T *p) { return *p; }
 template <class T> __JE T __ldca(const T *p) { return *p; }

@@ -165,8 +165,11 @@ class _Host:
         def shuffled(mode: str, value: V.Value, offset: V.Value, clamp: V.Value) -> V.Value:
             return self._moved(value, self._source(mode, offset, clamp)[0])
 
+        def shared(address: V.Value) -> V.Value:
+            return self.at.call(marks.shared_address(self.module), [address])
+
         try:
-            made = ptx.Statements(self.module, self.at, lambda name: self._register(call, name), shuffled)
+            made = ptx.Statements(self.module, self.at, lambda name: self._register(call, name), shuffled, shared)
             return made.run(asm, call.arguments, call.type)
         except ptx.Unknown as unknown:
             raise self._refused(call, f"inline PTX `{unknown}`", "write it in C++, or run on a GPU") from None

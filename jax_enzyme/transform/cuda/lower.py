@@ -36,6 +36,7 @@ from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.in_step import keep_in_step
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
+from jax_enzyme.transform.cuda.shared_addresses import has_shared_addresses, make_pointers
 from jax_enzyme.transform.cuda.shuffles import lower_shuffles
 from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
@@ -178,6 +179,9 @@ def _of_one_thread(
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise_meetings(_seen_by_others(work, symbol), _meets, _differs)
+    if has_shared_addresses(work.functions[symbol]):
+        make_pointers(work, work.functions[symbol])
+        work = optimise_meetings(work, _meets, _differs)
     if keep_in_step(work, work.functions[symbol], [work.globals[n] for n in shared if n in work.globals]):
         work = optimise_meetings(work, _meets, _differs)
     if unroll and _meets_in_a_loop(work.functions[symbol]):

@@ -36,6 +36,9 @@ STEP = "je.step"
 SETTLED = "je.settled"
 """A call that keeps LLVM from merging what lies before it with what lies behind."""
 
+SHARED_ADDRESS = "je.shared.address"
+"""A call that gives the pointer of a number that inline PTX takes for an address in shared memory."""
+
 LAUNCHED = "je.kernel."
 """What the names of kernels that a host function launches begin with."""
 
@@ -54,6 +57,11 @@ def index(module: Module, name: str, extent: int) -> Function:
         kind = T.FunctionType(T.I32, ())
         module.functions[name] = Function(T.PTR, kind, return_attributes=known, attributes=_PURE, name=name)
     return module.functions[name]
+
+
+def shared_address(module: Module) -> Function:
+    """The declaration of what makes pointers of addresses in shared memory."""
+    return declare(module, SHARED_ADDRESS, T.FunctionType(T.PTR, (T.I32,)), ("nounwind", "willreturn", "memory(none)"))
 
 
 def reads_only(base: object) -> bool:

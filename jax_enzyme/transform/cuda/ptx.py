@@ -1,5 +1,5 @@
-"""Inline PTX as IR: arithmetic, conversions, bit fields, loads, stores and atomics of global memory, and what threads
-know of themselves.
+"""Inline PTX as IR: arithmetic, conversions, bit fields, loads, stores and atomics of global and shared memory, copies
+from one to the other, and what threads know of themselves.
 
     asm("{ .reg .u32 t; add.u32 t, %1, 3; lop3.b32 %0, t, %2, %2, 0x96; }" : "=r"(d) : "r"(a), "r"(b))
 
@@ -21,6 +21,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda.library import saturated, within_one
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
@@ -30,14 +31,14 @@ _TYPES: Mapping[str, T.Type] = MappingProxyType(
 _NOTHING = ("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "griddepcontrol", "nanosleep")
 _IGNORED = frozenset(
     "rn ftz lo approx full global nc ca cg cs lu cv wb wt to volatile relaxed acquire release weak cta gpu sys sync "
-    "aligned sat".split()
+    "aligned sat shared shared::cta".split()
 )
 _CACHES = re.compile(r"L[12](::\w+)+$")
 _ADDRESS = re.compile(r"\[\s*([$%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]$")
 _FLOATS: Mapping[str, str] = MappingProxyType({"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"})
 _CLAMPED = frozenset(("add", "sub", "mul", "fma", "mad", "cvt"))
 """Instructions whose real numbers `.sat` holds between zero and one."""
-_UNGUARDED = frozenset(("ld", "st", "atom", "red", "shfl", "trap"))
+_UNGUARDED = frozenset(("ld", "st", "atom", "red", "shfl", "trap", "cp"))
 """Instructions that may not be done where the guard says no."""
 _PLAIN = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 _EXTREMA = MappingProxyType({("min", True): "slt", ("min", False): "ult", ("max", True): "sgt", ("max", False): "ugt"})
@@ -77,13 +78,14 @@ class Unknown(Exception):
 
 @dataclass
 class Statements:
-    """`register` builds the value of a special register, and `shuffle` what a lane gets: from the mode, its value, the
-    offset and the clamp."""
+    """`register` builds the value of a special register, `shuffle` what a lane gets: from the mode, its value, the
+    offset and the clamp; and `shared` the pointer of an address of 32 bits."""
 
     module: Module
     at: Builder
     register: Callable[[str], Value]
     shuffle: Callable[[str, Value, Value, Value], Value]
+    shared: Callable[[Value], Value]
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     types: dict[str, T.Type] = field(default_factory=dict[str, T.Type])
 
@@ -154,10 +156,12 @@ class Statements:
         self.values[text] = self._as(value, self.types[text])
 
     def _address(self, text: str) -> Value:
+        """An address in shared memory has 32 bits, or is the pointer itself in 64."""
         match = _ADDRESS.match(text)
         if match is None or match[1] not in self.values:
             raise Unknown(text)
-        base = self._as(self.values[match[1]], T.PTR)
+        given = self.values[match[1]]
+        base = self.shared(given) if given.type == T.I32 else self._as(given, T.PTR)
         return self.at.offset(base, int(match[2], 0)) if match[2] else base
 
     # -- statements
@@ -179,6 +183,9 @@ class Statements:
                 kind, _, names = rest.strip().partition(" ")
                 for one in _operands(names):
                     self.types[one] = _TYPES[kind.removeprefix(".")]
+                return
+            if name == "cp":
+                self._copy(words, _operands(rest))
                 return
             does = self._does_within if "sat" in words else self._does
             does(name, [w for w in words if w not in _IGNORED and not _CACHES.match(w)], _operands(rest))
@@ -258,6 +265,21 @@ class Statements:
             self._write(operands[0], self.at.call(callee, [self._read(o, kind) for o in operands[1:]], function))
         else:
             raise Unknown(name)
+
+    def _copy(self, words: list[str], operands: list[str]) -> None:
+        """`cp.async` copies at once, so that nothing waits for it. Behind the bytes that are read are zeros."""
+        match [w for w in words if w not in _IGNORED and not _CACHES.match(w)]:
+            case ["async", "commit_group" | "wait_group" | "wait_all"]:
+                return
+            case ["async"] if words[1:2] in (["ca"], ["cg"]):
+                to, size = self._address(operands[0]), self._read(operands[2], T.I32)
+                memory, source = Declarations(self.module), self._address(operands[1])
+                if len(operands) > 3:
+                    memory.memory(self.at, "memset", to, const_int(T.I8, 0), self.at.cast("zext", size, T.I64))
+                    size = self._read(operands[3], T.I32)
+                memory.memory(self.at, "memcpy", to, source, self.at.cast("zext", size, T.I64))
+            case _:
+                raise Unknown(words)
 
     def _value(self, name: str, kind: T.Type, x: list[Value], signed: bool) -> Value:
         if name in ("mov", "cvta"):
