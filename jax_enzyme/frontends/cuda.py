@@ -25,7 +25,8 @@ from jax_enzyme.frontends.system_headers import system_headers
 from jax_enzyme.ir import linking
 
 _INCLUDE = Path(__file__).parent / "cuda_include"
-_DEVICE = ("--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-feature=+ptx80")
+# Complex products and quotients as Thrust has them, without a search for infinities in what is not a number.
+_DEVICE = ("--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-feature=+ptx80", "-fcomplex-arithmetic=improved")
 _HOST = ("--cuda-host-only",)
 _RELOCATABLE = "-fgpu-rdc"
 _EXTERNAL = re.compile(r"__(?:intern|static)__[0-9a-f]{16}\b")

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
+#include <thrust/complex.h>
 struct Pair { double a; float b; int c; };
 __constant__ double table[4] = {1, 2, 3, 4};
 __device__ double kept = 0.5;
@@ -20,6 +21,9 @@ extern "C" __global__ void all(int n, double a, const double *x, const __half *h
   double v = pair({a, (float)h[i], i}) + table[i & 3] + kept + count + power(z, i);
   v += sin(z) + cos(z) + tan(z) + asin(z) + acos(z) + atan(z) + sinh(z) + cosh(z) + tanh(z) + asinh(z) + acosh(z) + atanh(z);
   v += exp(z) + exp2(z) + exp10(z) + expm1(z) + log(z) + log2(z) + log10(z) + log1p(z) + logb(z) + sqrt(z) + cbrt(z);
+  thrust::complex<double> c(z, a);
+  c = c * c / (c + 2);
+  v += thrust::abs(thrust::exp(c)) + thrust::sqrt(c).real() + thrust::pow(c, 1.5).imag() + thrust::tanh(c).real();
   v += erf(z) + erfc(z) + tgamma(z) + lgamma(z) + y1(z) + fabs(z);
   v += floor(z) + ceil(z) + trunc(z) + round(z) + rint(z) + nearbyint(z) + pow(z, a) + atan2(z, a) + hypot(z, a);
   v += fmod(z, a) + remainder(z, a) + fmin(z, a) + fmax(z, a) + fdim(z, a) + copysign(z, a) + nextafter(z, a) + fma(z, a, z);
