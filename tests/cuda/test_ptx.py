@@ -177,6 +177,16 @@ $L__BB0_1:
     assert most_live(body) == 5
     assert most_live(body.replace("@%p1 bra \t$L__BB0_1;", "add.s32 \t%r1, %r1, 2;")) == 5
     assert most_live(body.replace("st.global.b32 \t[%rd1]", "st.global.b32 \t[%rd2]")) == 7
+    # The upper half of a number, as PTX for compute capability 8.0 has it: `%r1` is not alive before.
+    half = "{ .reg .b32 tmp; mov.b64 {tmp, %r1}, %rd1; }"
+    body = f"""
+\tld.param.b64 \t%rd1, [p];
+\tld.param.b64 \t%rd2, [q];
+\tadd.s64 \t%rd1, %rd1, %rd2;
+\t{half}
+\tst.global.b32 \t[%rd1], %r1;
+\tret;"""
+    assert most_live(body) == 4
 
 
 def test_products_and_sums_are_rounded_as_the_source_says() -> None:
