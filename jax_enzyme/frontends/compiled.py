@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import symbols
 from jax_enzyme.frontends.gathering import Unit
+from jax_enzyme.frontends.runtime_library import LARGE
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.debug import function_location
@@ -17,6 +19,8 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import is_zero
 
+_FORMAT = "1"
+"""Changes whenever the names of a module would be others."""
 _SMALL = 20_000
 """Characters of a module up to which it does not pay to look for the part of it that is needed."""
 
@@ -31,8 +35,13 @@ class Compiled:
 
     @cached_property
     def names(self) -> Names:
-        """What the module defines and needs."""
-        return linking.names(self.ir)
+        """What the module defines and needs. Of a large one that is known, for the next function of it."""
+        return names_once(self.ir) if self.is_large else linking.names(self.ir)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it pays to leave out what a function does not need before anything else."""
+        return len(self.ir) >= LARGE
 
     def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
         """As much of the module as some of what it defines needs, and the names of that. A small module is taken
@@ -53,6 +62,18 @@ class Compiled:
     def external(self) -> list[str]:
         """The functions that it defines for others."""
         return symbols.external_functions(self.ir)
+
+
+def names_once(ir: str) -> Names:
+    """The names of a module, from the disk cache if it has been asked before: LLVM has to read all of it."""
+    cache = DiskCache.named("names")
+    key = digest(_FORMAT, ir)
+    entry = cache.get(key)
+    if entry is not None:
+        return Names.unpacked(entry.decode())
+    found = linking.names(ir)
+    cache.put(key, found.packed().encode())
+    return found
 
 
 def check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:

@@ -35,7 +35,7 @@ _COMMAND = (
 )  # fmt: skip
 _DECLARED = re.compile(r'^declare [^@\n]*@(?:"([^"]*)"|([-\w$.]+))\(', re.M)
 _PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
-_LARGE = 200_000
+LARGE = 200_000
 """Characters of a module from which on it pays to leave out what a kernel does not need."""
 
 _MPI_OF_FORTRAN = "mpi_fortran.cpp"
@@ -52,7 +52,7 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
         ir = to_text(inline_everything(called, roots, ["sroa", "instcombine", "simplifycfg"]))
     if makes_objects(ir):
         ir = without_objects(linking.reachable(ir, roots))
-    if (reduced or len(ir) < _LARGE) and not _needed(ir, frozenset()):
+    if (reduced or len(ir) < LARGE) and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
     key = digest(_FORMAT, ir, " ".join(roots), toolchain.zig().version, *_sources().values())

@@ -128,18 +128,19 @@ class SourceSet:
             if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
             home, root = self._home(symbol)
-            home = self._described(home, (root, *also))
+            roots = (root, *also)
+            home = self._described(home, frozenset(roots))
             others = [found for name in also if (found := self._find_or_compile(name))]
-            # Rules may be given for whatever a single source calls: it stays whole.
             alone = len(self.units) == 1
-            parts = [(home, home.ir)] if alone else self._needed([(home, root), *others])
             if alone:
-                self._check_ways(home, frozenset((root, *also)))
+                parts = [(home, home.part(frozenset(roots))[0] if home.is_large else home.ir)]
+                self._check_ways(home, frozenset(roots))
+            else:
+                parts = self._needed([(home, root), *others])
             named = [one for one in self._compiled() if one.unit.named]
         members = [one for one, _ in parts]
         check_together(members, named)
         texts = [text for _, text in parts]
-        roots = (root, *also)
         if self._blas == "rules":
             texts = [without_routines(text, one.names, (*roots, *ruled)) for one, text in parts]
         if len(self.units) > 1:
@@ -152,7 +153,8 @@ class SourceSet:
         text = with_moved_memory(texts[0])
         if READS_ERRNO in text and READS_ERRNO in linking.reachable(text, roots) and self._with_errno is not self:
             return self._with_errno.program(symbol, also, ruled)
-        return Program(complete(text, *roots, reduced=len(self.units) > 1), root, source.lang, source.name)
+        reduced = not alone or home.is_large
+        return Program(complete(text, *roots, reduced=reduced), root, source.lang, source.name)
 
     def symbols(self, names: Sequence[str]) -> dict[str, str]:
         """The symbols of functions, by what they are called in their source; what no source defines is left out.
@@ -211,10 +213,12 @@ class SourceSet:
         do = "does" if len(failed) == 1 else "do"
         return f"{self.place}, of which {len(failed)} {do} not compile, the first at {failed[0].place}"
 
-    def _described(self, one: Compiled, wanted: Collection[str]) -> Compiled:
+    def _described(self, one: Compiled, wanted: frozenset[str]) -> Compiled:
         """The module of a unit with all classes that the types of functions lead to."""
         unit = one.unit
-        if unit.source.lang != "c++" or class_types.ALL in unit.flags or not class_types.only_names(one.ir, wanted):
+        if unit.source.lang != "c++" or class_types.ALL in unit.flags:
+            return one
+        if not class_types.only_names(one.part(wanted)[0], wanted):
             return one
         whole = self._one(unit.with_flag(class_types.ALL))
         if isinstance(whole, CompileError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,17 @@ class Names:
     needed: frozenset[str]
     shared: frozenset[str]
     sizes: Mapping[str, int]
+
+    def packed(self) -> str:
+        """All of it as text."""
+        return json.dumps([own if isinstance(own, dict) else [*own] for own in vars(self).values()])
+
+    @staticmethod
+    def unpacked(text: str) -> Names:
+        """What was packed."""
+        functions, *sets, sizes = json.loads(text)
+        strong, defined, local, needed, shared = map(frozenset[str], sets)
+        return Names(tuple(functions), strong, defined, local, needed, shared, sizes)
 
 
 def names(program: str) -> Names:

@@ -55,7 +55,7 @@ TAKEN = {
 @pytest.mark.parametrize("stored", ["%n", "%distance", "%own", "%other"])
 def test_integers_are_plain_unless_they_go_on(stored: str, taken: str) -> None:
     """Those that are compared and indexed with are, whatever lies there. One that goes on is what memory holds there,
-    in which a pointer may lie anywhere, unless it goes where the source has integers and none of these is an address."""
+    in which a pointer may lie anywhere, unless it goes where the source has integers, none of which is an address."""
     module = parse(COUNTED.format(stored=stored, taken=taken))
     points_to = PointsTo(module, module.functions["f"])
     loads = {i.name: i for i in points_to.root.instructions()}
