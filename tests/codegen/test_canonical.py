@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from jax_enzyme.analysis.objects import is_memory_free
+from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.object import build_function
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
@@ -141,3 +143,19 @@ def test_groups_of_attributes_say_what_touches_no_memory() -> None:
     )
     calls = [i for i in canonical(function).module.functions[function.symbol].instructions() if callee_name(i) == "erf"]
     assert len(calls) == 1 and all(map(is_memory_free, calls))
+
+
+def test_a_kernel_that_nobody_else_needs_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither on its way here, nor to see whether anything is left to inline."""
+    copies: list[Module] = []
+
+    def seen(module: Module) -> Module:
+        copies.append(module)
+        return clone(module)
+
+    monkeypatch.setattr("jax_enzyme.codegen.canonical.clone", seen)
+    program = load(
+        "double f(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }", "f", "c"
+    )
+    derived.regular(program, parse_signature("n: i32, x: f64[n] -> f64"), Binding.of({"n": 33}, {}))
+    assert not copies
