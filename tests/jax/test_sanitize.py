@@ -52,6 +52,14 @@ double copied(int n, const double *x) {
   memcpy(b, x, 8 * (n + 1)); /* past_copy */
   return b[0];
 }
+double between(int n, const double *x) {
+  char b[64], *p = b, *q = b;
+  for (int i = 0; i < n; i++, p += 9) *p = i, memcpy(p + 1, x + i, 8);
+  double s = 0;
+  for (; q < p; q += 9)
+    s += *(double *)(q + 1); /* between */
+  return s;
+}
 double freed(int n, const double *x) {
   double *t = malloc(8 * n);
   t[0] = x[0];
@@ -236,6 +244,7 @@ double endless(int n, const double *x) {
 }
 """
 BAD = [
+    ("between", "between", "reads at an address that is no multiple of 8"),
     ("view", "past_view", "reads outside of the bounds of argument `x`: index 4, extent 4"),
     ("local", "past_local", "writes outside of the bounds of local variable `b`: index 4, extent 4"),
     ("in_front", "in_front", "reads outside of the bounds of argument `x`: index -1, extent 4"),

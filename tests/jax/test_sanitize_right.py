@@ -55,7 +55,9 @@ double k(int n, const double *x) {
 }
 """
 PACKED = """
+#include <stdint.h>
 #include <stdlib.h>
+struct __attribute__((packed)) row { char at; double v; };
 struct cell { unsigned kind : 3, on : 1; int level : 8; double v; };
 struct small { unsigned char a : 2, b : 3; };
 double k(int n, const double *x) {
@@ -67,6 +69,16 @@ double k(int n, const double *x) {
   }
   t = c[0], c[0] = c[n - 1], c[n - 1] = t;
   double r = 0;
+  struct row rows[40];
+  char *room = malloc(32 * n), *next = room;
+  for (int i = 0; i < n; i++) {
+    double *a = (double *)(((uintptr_t)(next + 1) + 7) & ~(uintptr_t)7);
+    *next = i, *a = x[i];
+    rows[i].at = *next, rows[i].v = *a;
+    next = (char *)(a + 1) + (i & 3);
+    r += rows[i].v * rows[i].at;
+  }
+  free(room);
   for (int i = 0; i < n; i++) r += (c[i].on ? c[i].kind : c[i].level) * c[i].v + s[i].a * s[i].b;
   free(s);
   return r;

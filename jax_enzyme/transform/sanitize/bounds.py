@@ -24,6 +24,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, local_offset, range_of, reported
+from jax_enzyme.transform.sanitize.alignment import Alignment
 from jax_enzyme.transform.sanitize.copies import copy_checks
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
@@ -67,6 +68,7 @@ class BoundsOfFunction:
         for version in self._hoisting.versions:
             self._written |= {version.twins[i] for i in self._written if i in version.twins}
         self.writes_somewhere = False
+        self._alignment = Alignment(layout, runtime)
         users = uses(function)
         for access in accesses(function.instructions(), layout):
             if access.instruction not in self._hoisting.own:
@@ -87,6 +89,9 @@ class BoundsOfFunction:
         if place is None:
             return
         load = access.instruction
+        aligned = self._alignment.check(load)
+        if aligned is not None:
+            self.before.setdefault(load, []).append(aligned)
         if access.writes and not isinstance(place, Known):
             self.writes_somewhere = True
         if hoisted is None and isinstance(place, Known | Found) and not _is_inside(access, place):

@@ -1,0 +1,89 @@
+"""Accesses at addresses that are no multiple of what their type asks for: `*(double *)(bytes + 1)`.
+
+    before    %p = getelementptr i8, ptr %b, i64 1        after    %a = ptrtoint ptr %p to i64
+              %v = load double, ptr %p, align 8                    %rest = and i64 %a, 7
+                                                                   %bad = icmp ne i64 %rest, 0
+
+C leaves them undefined, and a processor may trap. Looked at is what a pointer is computed by: where every step from its
+object or from memory is a multiple, nothing is checked. In Fortran COMMON and EQUIVALENCE may put numbers anywhere.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import comes_from_fortran
+from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.remembered import remembered
+from jax_enzyme.transform.insertion import Check
+from jax_enzyme.transform.sanitize.runtime import Runtime
+
+
+class Alignment:
+    """What is known of the addresses of one function."""
+
+    def __init__(self, layout: DataLayout, runtime: Runtime) -> None:
+        self._layout = layout
+        self._runtime = runtime
+
+    def check(self, access: I.Instruction) -> Check | None:
+        """The check before a load or store; None where none is needed."""
+        if not isinstance(access, I.Load | I.Store) or access.align is None or access.align < 2:
+            return None
+        pointer, align = access.operands[0 if isinstance(access, I.Load) else 1], access.align
+        step, by_bytes, start = self._steps(pointer)
+        steps = [(step, by_bytes), *(self._behind(start) if I.merged(start) else ())]
+        if all(constant % align == by % align == 0 for constant, by in steps):
+            return None
+        if comes_from_fortran(self._runtime.module, access):
+            return None
+        does = "reads" if isinstance(access, I.Load) else "writes"
+        status = self._runtime.failure(f"{does} at an address that is no multiple of {align}", access)
+
+        def condition(at: Builder) -> Value:
+            rest = at.binary("and", at.cast("ptrtoint", pointer, T.I64), const_int(T.I64, align - 1))
+            return at.icmp("ne", rest, const_int(T.I64, 0))
+
+        return Check(condition, lambda at: status)
+
+    @remembered
+    def _behind(self, merge: Value) -> list[tuple[int, int]]:
+        """The steps to where pointers come together, from where they start."""
+        found: list[tuple[int, int]] = []
+        pending = Reached(I.merged(merge))
+        for pointer in pending:
+            constant, by, start = self._steps(pointer)
+            found.append((constant, by))
+            pending.add(I.merged(start))
+        return found
+
+    def _steps(self, pointer: Value) -> tuple[int, int, Value]:
+        """By how many bytes a pointer is behind where it starts, and of how many these are a multiple else."""
+        constant, by = 0, 0
+        while isinstance(pointer, I.GetElementPtr):
+            more, steps = self._layout.steps(pointer.source_type, pointer.operands[1:])
+            constant += more
+            by = gcd(by, *(size * _factor(index) for index, size in steps))
+            pointer = pointer.operands[0]
+        return constant, by, pointer
+
+
+def _factor(index: Value) -> int:
+    """What an index is certainly a multiple of."""
+    match index:
+        case I.BinaryOp(opcode="mul"):
+            return abs(int_value(index.operands[1]) or 1)
+        case I.BinaryOp(opcode="shl"):
+            return 1 << min(int_value(index.operands[1]) or 0, 16)
+        case I.BinaryOp(opcode="and"):
+            mask = int_value(index.operands[1])
+            return mask & -mask if mask else 1
+        case I.Cast(opcode="sext" | "zext"):
+            return _factor(index.operands[0])
+        case _:
+            return 1
