@@ -75,7 +75,9 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
         needed = share.width * sum(size for _, _, size in share.renewed.values())
         if needed <= left:
             left -= needed
-            _Rewriting(module, root, share).run()
+            rest = _Rewriting(module, root, share).run()
+            if rest is not None and not share.sites:
+                _Rewriting(module, root, replace(share, width=share.width // 2)).run(rest)
     return replace(function, module=module) if found else function
 
 
@@ -144,7 +146,9 @@ class _Rewriting:
         self._loaded: dict[Value, Value] = {}
         self._phis: list[tuple[I.Phi, I.Phi]] = []
 
-    def run(self) -> None:
+    def run(self, count: Value | None = None) -> Value | None:
+        """How many iterations are left behind the blocks; None where that is a constant. `count`: how many there are,
+        where blocks of others come before."""
         share, loop = self._share, self._share.loop
         before, (latch,) = loop.preheader, loop.latches
         assert before is not None
@@ -152,7 +156,10 @@ class _Rewriting:
         self._blocks = {b: BasicBlock() for b in old}
         enter, start, after, rest = (BasicBlock() for _ in range(4))
         before.instructions.pop()
-        times = self._times(Builder(before))
+        at = Builder(before)
+        if count is None and not isinstance(share.count, int):
+            count = computed_before(at, share.count)
+        times = self._times(at, count)
         Builder(before).cond_br(Builder(before).icmp("ne", times, const_int(T.I64, 0)), enter, rest)
         made = self._memory(enter, start)
         header = self._blocks[loop.header]
@@ -170,13 +177,18 @@ class _Rewriting:
         for block in old:
             if any(t in loop.blocks and self._is_back(block, t) for t in block.successors):
                 ask(self._module, block.terminator, "disable")
+        loop.preheader = rest
+        if count is None:
+            return None
+        at = Builder.at_end(rest)
+        return at.binary("sub", count, at.binary("mul", times, const_int(T.I64, self._width)))
 
-    def _times(self, at: Builder) -> Value:
+    def _times(self, at: Builder, count: Value | None) -> Value:
         """How many blocks of iterations there are, such that one iteration at least is left."""
-        count = self._share.count
-        if isinstance(count, int):
-            return const_int(T.I64, (count - 1) // self._width)
-        last = at.binary("sub", computed_before(at, count), const_int(T.I64, 1))
+        if count is None:
+            assert isinstance(self._share.count, int)
+            return const_int(T.I64, (self._share.count - 1) // self._width)
+        last = at.binary("sub", count, const_int(T.I64, 1))
         return at.binary("udiv", last, const_int(T.I64, self._width))
 
     def _is_back(self, block: BasicBlock, target: BasicBlock) -> bool:

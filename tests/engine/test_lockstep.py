@@ -13,6 +13,7 @@ import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.canonical import with_regular_loops
 from jax_enzyme.ir.verify import verify
+from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.lockstep import in_lockstep
 from tests.kernels.case import Case
@@ -135,6 +136,15 @@ def test_values_are_the_same_to_the_last_bit(n: int) -> None:
 def test_values_of_factors_are_the_same_to_the_last_bit() -> None:
     row = TOGETHER["factor"]
     _check_values(row, row.arguments["a"])
+
+
+def test_what_is_left_of_ragged_loops_is_halved() -> None:
+    """Of the rows below a pivot up to eight are left; from five on, four of them run in lockstep too."""
+    kernel = Specialised.of(TOGETHER["factor"])
+    function = derived.derived(kernel.program, kernel.signature, kernel.binding, (), None)
+    text = to_text(in_lockstep(function).module)
+    assert "fdiv <8 x double>" in text
+    assert "fdiv <4 x double>" in text
 
 
 def _check_values(row: Case, *given: Any) -> None:
