@@ -1,9 +1,13 @@
-"""Loops on several threads: `python -m benchmarks.parallel [--norm] [--rounds N]`.
+"""Loops on several threads: `python -m benchmarks.parallel [--norm] [--processor] [--rounds N]`.
 
 The same source with directives, by clang -O3 -fopenmp with one and two threads, and by us with `threads=1` and
 `threads=2`: value and gradient. Medians of wall times, interleaved; clang's program runs in a phase of its own, since
-the threads of its library look for work for a while after each region, on the cores that our threads need. `--norm`:
-how time grows with n where the loop calls a function of all elements; there the processor's time on one thread.
+the threads of its library look for work for a while after each region, on the cores that our threads need.
+`--processor`: the processor's time of all threads in place of wall time, on machines that others use as well; it says
+what sharing costs, and not what it gains. `--norm`: how time grows with n where the loop calls a function of all
+elements; there the processor's time on one thread.
+
+clang needs its library, Debian's `libomp-22-dev`.
 """
 
 from __future__ import annotations
@@ -68,7 +72,7 @@ def _medians(calls: dict[str, Callable[[], object]], rounds: int, clock: Callabl
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def _row(label: str, source: str, n: int, folder: Path, rounds: int) -> float:
+def _row(label: str, source: str, n: int, folder: Path, rounds: int, clock: Callable[[], float]) -> float:
     """Prints the times of one kernel; the speed-up of its gradient."""
     x = np.random.default_rng(1).uniform(0.5, 1.5, n)
     given = jnp.asarray(x)
@@ -76,23 +80,23 @@ def _row(label: str, source: str, n: int, folder: Path, rounds: int) -> float:
     (value1, grad1), (value2, grad2) = _functions(source, 1), _functions(source, 2)
     np.testing.assert_allclose(value1(x), clang.call(x, 2), rtol=1e-8)
     assert np.array_equal(grad1(x), grad2(x))
-    ms = _medians({"clang 1": lambda: clang.call(x, 1), "clang 2": lambda: clang.call(x, 2)}, rounds, time.perf_counter)
+    ms = _medians({"clang 1": lambda: clang.call(x, 1), "clang 2": lambda: clang.call(x, 2)}, rounds, clock)
     time.sleep(_SPINNING)
     calls: dict[str, Callable[[], object]] = {
         "ours 1": lambda: value1(given), "ours 2": lambda: value2(given),
         "grad 1": lambda: grad1(given), "grad 2": lambda: grad2(given),
     }  # fmt: skip
-    ms |= _medians(calls, rounds, time.perf_counter)
+    ms |= _medians(calls, rounds, clock)
     times = ((ms[f"{w} 1"], ms[f"{w} 2"]) for w in ("clang", "ours", "grad"))
     print(f"{label:14}" + "".join(f"{one:10.2f}{two:9.2f}{one / two:6.2f}" for one, two in times), flush=True)
     return ms["grad 1"] / ms["grad 2"]
 
 
-def compare(rounds: int) -> None:
+def compare(rounds: int, clock: Callable[[], float]) -> None:
     """Prints speed-ups of two threads over one, of clang's program, of ours, and of our gradient."""
     print(f"{'':14}{'clang 1':>10}{'2':>9}{'x':>6}{'ours 1':>10}{'2':>9}{'x':>6}{'grad 1':>10}{'2':>9}{'x':>6}  ms")
     with tempfile.TemporaryDirectory() as name:
-        speedups = [_row(label, *KERNELS[label], Path(name), rounds) for label in KERNELS]
+        speedups = [_row(label, *KERNELS[label], Path(name), rounds, clock) for label in KERNELS]
     print(f"gradients: {statistics.geometric_mean(speedups):.2f} in geometric mean")
 
 
@@ -119,5 +123,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--norm", action="store_true")
+    parser.add_argument("--processor", action="store_true")
     chosen = parser.parse_args()
-    (norm if chosen.norm else compare)(chosen.rounds)
+    if chosen.norm:
+        norm(chosen.rounds)
+    else:
+        compare(chosen.rounds, time.process_time if chosen.processor else time.perf_counter)
