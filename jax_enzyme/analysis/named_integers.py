@@ -60,9 +60,19 @@ class NamedIntegers:
         return frozenset(a.operands[-1] for a in self._named) - self._of_pointers
 
     @cached_property
+    def _is_read_as_pointer(self) -> bool:
+        """Whether a pointer is loaded, or stored, where the source has an integer, since LLVM takes one for the other,
+        or loaded where nothing says what the source has."""
+        pointers = (a for a, type_ in self._accesses if T.is_pointer(type_))
+        return any(
+            accessed_type(self._module, a) == T.I1 or (isinstance(a, I.Load) and "tbaa" not in dict(a.metadata))
+            for a in pointers
+        )
+
+    @cached_property
     def _going_on(self) -> dict[Value, None]:
         elsewhere = reached((v for i in self._instructions if i not in self._named for v in _handed_over(i)), _moved)
-        is_one_place = any(a.operands[-1] in self._of_pointers for a in self._named)
+        is_one_place = any(a.operands[-1] in self._of_pointers for a in self._named) or self._is_read_as_pointer
         nameless = (a for a, _ in self._accesses if a not in self._named and a.operands[-1] in self._addresses)
         if is_one_place or any(a in elsewhere for a in (*self._named, *nameless)):
             return reached((v for i in self._instructions for v in _handed_over(i)), _moved)

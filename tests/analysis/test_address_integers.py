@@ -29,6 +29,7 @@ entry:
   %place = getelementptr i8, ptr %head, i64 16
   %odd = or i64 %handed, 1
   store i64 %odd, ptr %place, align 8, !tbaa !0
+  %own.at = getelementptr i8, ptr %head, i64 8
   {taken}
   ret void
 }}
@@ -47,6 +48,9 @@ TAKEN = {
     "%kept = load i64, ptr %place, align 8, !tbaa !0\n  %again = inttoptr i64 %kept to ptr": False,
     "%unnamed = load i64, ptr %place, align 8\n  store i64 %unnamed, ptr %x, align 8": False,
     "%pointer = load ptr, ptr %place, align 8": False,
+    "%named = load ptr, ptr %own.at, align 8, !tbaa !0": False,
+    "%unnamed = load ptr, ptr %own.at, align 8": False,
+    "%plain = load ptr, ptr %own.at, align 8, !tbaa !2": True,
 }
 """What else is done, and whether integers that go to memory of the same name are plain beside it."""
 
@@ -55,7 +59,7 @@ TAKEN = {
 @pytest.mark.parametrize("stored", ["%n", "%distance", "%own", "%other"])
 def test_integers_are_plain_unless_they_go_on(stored: str, taken: str) -> None:
     """Those that are compared and indexed with are, whatever lies there. One that goes on is what memory holds there,
-    in which a pointer may lie anywhere, unless it goes where the source has integers, none of which is an address."""
+    and a pointer may lie anywhere in this, unless it goes where the source has integers and none is an address."""
     module = parse(COUNTED.format(stored=stored, taken=taken))
     points_to = PointsTo(module, module.functions["f"])
     loads = {i.name: i for i in points_to.root.instructions()}
