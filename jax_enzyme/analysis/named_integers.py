@@ -1,9 +1,7 @@
 """Integers of 64 bits that are no addresses, whatever lies where they are loaded: those that a program's source calls
 integers (`long` by its TBAA), and that are only counted, compared and indexed with.
 
-What goes on, to memory, to a call or into a pointer, may be an address all the same: `slots[j] = slots[i]`. Memory that
-the source calls an integer too (`size += 1`) does not count where none of it is ever taken for an address: what is read
-there by that name goes to such memory again, or nowhere.
+What goes on, to memory, to a call or into a pointer, may be an address all the same: `slots[j] = slots[i]`.
 """
 
 from __future__ import annotations
@@ -41,42 +39,16 @@ class NamedIntegers:
         return is_named and load not in self._going_on
 
     @cached_property
-    def _accesses(self) -> list[tuple[I.Load | I.Store, T.Type]]:
-        return [(i, I.accessed_value(i).type) for i in self._instructions if isinstance(i, I.Load | I.Store)]
-
-    @cached_property
-    def _named(self) -> frozenset[I.Load | I.Store]:
-        """The accesses to what the source calls an integer."""
-        return frozenset(a for a, type_ in self._accesses if type_ == T.I64 and accessed_type(self._module, a) == T.I1)
-
-    @cached_property
-    def _of_pointers(self) -> frozenset[Value]:
-        """Where pointers are accessed."""
-        return frozenset(a.operands[-1] for a, type_ in self._accesses if T.is_pointer(type_))
-
-    @cached_property
     def _addresses(self) -> frozenset[Value]:
         """Where they are, unless pointers are accessed at the same address."""
-        return frozenset(a.operands[-1] for a in self._named) - self._of_pointers
-
-    @cached_property
-    def _is_read_as_pointer(self) -> bool:
-        """Whether a pointer is loaded, or stored, where the source has an integer, since LLVM takes one for the other,
-        or loaded where nothing says what the source has."""
-        pointers = (a for a, type_ in self._accesses if T.is_pointer(type_))
-        return any(
-            accessed_type(self._module, a) == T.I1 or (isinstance(a, I.Load) and "tbaa" not in dict(a.metadata))
-            for a in pointers
-        )
+        accesses = [(i, I.accessed_value(i).type) for i in self._instructions if isinstance(i, I.Load | I.Store)]
+        pointers = {a.operands[-1] for a, type_ in accesses if T.is_pointer(type_)}
+        named = (a for a, type_ in accesses if type_ == T.I64 and accessed_type(self._module, a) == T.I1)
+        return frozenset(a.operands[-1] for a in named) - pointers
 
     @cached_property
     def _going_on(self) -> dict[Value, None]:
-        elsewhere = reached((v for i in self._instructions if i not in self._named for v in _handed_over(i)), _moved)
-        is_one_place = any(a.operands[-1] in self._of_pointers for a in self._named) or self._is_read_as_pointer
-        nameless = (a for a, _ in self._accesses if a not in self._named and a.operands[-1] in self._addresses)
-        if is_one_place or any(a in elsewhere for a in (*self._named, *nameless)):
-            return reached((v for i in self._instructions for v in _handed_over(i)), _moved)
-        return elsewhere
+        return reached((v for i in self._instructions for v in _handed_over(i)), _moved)
 
 
 def _handed_over(instruction: I.Instruction) -> Iterable[Value]:
