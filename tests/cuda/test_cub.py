@@ -134,7 +134,7 @@ def test_neighbours_merges_and_lanes() -> None:
         """#include <cub/cub.cuh>
         #include <cuda/functional>
         #include <cuda/std/functional>
-        struct Down { __device__ bool operator()(double a, double b) const { return a > b; } };
+        struct Down { __device__ bool operator()(double a, double b) { return a > b; } };
         struct Another { __device__ bool operator()(int a, int b, int at) const { return a != b && at != 9; } };""",
         n=64,
     )
@@ -178,21 +178,25 @@ def test_devices(tmp_path: Path) -> None:
 
 
 def test_segments_and_what_functions_make_of_elements(tmp_path: Path) -> None:
+    """Sums are of the type that adding makes: of flags into integers, and of squares from an integer zero."""
     source = tmp_path / "segments.cu"
     source.write_text(
         """#include <cub/cub.cuh>
         struct Square { __device__ double operator()(double v) const { return v * v; } };
         struct Down { __device__ bool operator()(double a, double b) const { return a > b; } };
         struct Twice { double *y; __device__ void operator()(int i) const { y[i] *= 2; } };
-        struct Halved { __device__ void operator()(double &v) const { v /= 2; } };
-        void segments(const double *x, const int *ends, int n, int m, double *sums, double *sorted, double *all) {
+        struct Halved { __device__ void operator()(double &v) { v /= 2; } };
+        void segments(const double *x, const bool *flags, const int *ends, int n, int m, double *sums, int *counts,
+                      int *seen, double *sorted, double *all) {
           double *squares; void *memory = nullptr; size_t bytes = 0;
           cudaMalloc(&squares, n * sizeof(double));
           cub::TransformInputIterator<double, Square, const double *> of(x, Square());
           cub::DeviceSegmentedReduce::Sum(memory, bytes, of + 1, sums, m, ends, ends + 1);
           cudaMalloc(&memory, bytes);
           cub::DeviceSegmentedReduce::Sum(memory, bytes, of + 1, sums, m, ends, ends + 1);
-          cub::DeviceReduce::TransformReduce(memory, bytes, x, all, n, cub::Sum(), Square(), 0.0);
+          cub::DeviceReduce::TransformReduce(memory, bytes, x, all, n, cub::Sum(), Square(), 0);
+          cub::DeviceSegmentedReduce::Sum(memory, bytes, flags, counts, m, ends, ends + 1);
+          cub::DeviceScan::InclusiveSum(memory, bytes, flags, seen, n);
           cub::DeviceTransform::Transform(x, sorted, n, Square());
           cub::DeviceMergeSort::SortKeys(memory, bytes, sorted, n, Down());
           cub::DeviceFor::Bulk(n - 1, Twice{sorted});
@@ -201,11 +205,15 @@ def test_segments_and_what_functions_make_of_elements(tmp_path: Path) -> None:
           cudaFree(squares);
         }"""
     )
-    signature = "x: f64[n], ends: i32[m+1], n: i32, m: i32, out sums: f64[m], out sorted: f64[n], out all: f64[]"
+    signature = "x: f64[n], flags: bool[n], ends: i32[m+1], n: i32, m: i32, out sums: f64[m], out counts: i32[m], "
+    signature += "out seen: i32[n], out sorted: f64[n], out all: f64[]"
     segments = je.kernel(source, "segments", signature)
     x, ends = np.random.default_rng(4).permutation(9) / 9 + 0.2, np.array([0, 3, 3, 8], np.int32)
-    sums, in_order, total = segments(x, ends)
+    flags = np.array([1, 1, 0, 1, 1, 1, 0, 1, 1], bool)
+    sums, counts, seen, in_order, total = segments(x, flags, ends)
+    np.testing.assert_array_equal(counts, [flags[a:b].sum() for a, b in pairwise(ends)])
+    np.testing.assert_array_equal(seen, np.cumsum(flags))
     np.testing.assert_allclose(sums, [(x[1 + a : 1 + b] ** 2).sum() for a, b in pairwise(ends)], rtol=1e-13)
     np.testing.assert_allclose(in_order, np.sort(x * x)[::-1] * np.r_[2, [1] * 7, 0.5], rtol=1e-13)
     np.testing.assert_allclose(total, (x * x).sum(), rtol=1e-13)
-    je.check_grads(segments, (x, ends))
+    je.check_grads(segments, (x, flags, ends))

@@ -13,16 +13,20 @@ namespace cub {
 // ---- functions, and pairs of a place and a value
 
 struct Sum {
-  template <class T> __JE_BOTH_MEMBER T operator()(const T &a, const T &b) const { return a + b; }
+  template <class T, class U> __JE_BOTH_MEMBER auto operator()(const T &a, const U &b) const { return a + b; }
 };
 struct Difference {
   template <class T> __JE_BOTH_MEMBER T operator()(const T &a, const T &b) const { return a - b; }
 };
 struct Max {
-  template <class T> __JE_BOTH_MEMBER T operator()(const T &a, const T &b) const { return b > a ? b : a; }
+  template <class T, class U> __JE_BOTH_MEMBER std::common_type_t<T, U> operator()(const T &a, const U &b) const {
+    return b > a ? b : a;
+  }
 };
 struct Min {
-  template <class T> __JE_BOTH_MEMBER T operator()(const T &a, const T &b) const { return b < a ? b : a; }
+  template <class T, class U> __JE_BOTH_MEMBER std::common_type_t<T, U> operator()(const T &a, const U &b) const {
+    return b < a ? b : a;
+  }
 };
 struct Equality {
   template <class T> __JE_BOTH_MEMBER bool operator()(const T &a, const T &b) const { return a == b; }

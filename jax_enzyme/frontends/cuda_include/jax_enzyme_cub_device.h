@@ -11,17 +11,23 @@ namespace cub {
     return cudaSuccess;           \
   }
 
+// What numbers are added up in: the type that an operator makes of the first value and a number, so that a sum of flags
+// into integers is one of integers.
+#define __JE_TOTAL std::decay_t<decltype(combined(initial, from[0]))>
+#define __JE_VALUE(iterator) std::decay_t<decltype(*iterator)>
+
 template <class I, class O, class F, class T>
 __attribute__((global)) void __je_reduce_all(I from, O to, int n, F combined, T initial) {
-  T total = initial;
-  for (int i = 0; i < n; i++) total = combined(total, (T)from[i]);
+  __JE_TOTAL total = initial;
+  for (int i = 0; i < n; i++) total = combined(total, from[i]);
   *to = total;
 }
 template <class I, class O, class F, class T>
 __attribute__((global)) void __je_scan_all(I from, O to, int n, F combined, T initial, bool has_initial, bool inclusive) {
-  T total = initial;
+  typedef __JE_TOTAL A;
+  A total = initial;
   for (int i = 0; i < n; i++) {
-    T value = from[i], next = i || has_initial ? combined(total, value) : value;
+    A next = i || has_initial ? (A)combined(total, from[i]) : (A)from[i];
     to[i] = inclusive ? next : total;
     total = next;
   }
@@ -29,7 +35,7 @@ __attribute__((global)) void __je_scan_all(I from, O to, int n, F combined, T in
 
 // A pair of place and value at `to`.
 template <class I, class O, class F> __attribute__((global)) void __je_place_of(I from, O to, int n, F better) {
-  KeyValuePair<int, std::decay_t<decltype(*from)>> found(0, from[0]);
+  KeyValuePair<int, __JE_VALUE(from)> found(0, from[0]);
   for (int i = 1; i < n; i++) found = better(found, decltype(found)(i, from[i]));
   *to = found;
 }
@@ -45,10 +51,10 @@ __attribute__((global)) void __je_reduce_runs(K keys, U unique, V values, O to, 
   *runs = run + 1;
 }
 
-template <class I, class F, class V> struct __je_made {
+template <class I, class F> struct __je_made {
   I from;
   F function;
-  template <class N> __JE_MEMBER V operator[](N i) const { return function(from[i]); }
+  template <class N> __JE_MEMBER auto operator[](N i) { return function(from[i]); }
 };
 
 struct DeviceReduce {
@@ -60,18 +66,15 @@ struct DeviceReduce {
   }
   template <class I, class O>
   static cudaError_t Sum(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return Reduce(memory, bytes, from, to, n, cub::Sum(), T());
+    return Reduce(memory, bytes, from, to, n, cub::Sum(), __JE_VALUE(to)());
   }
   template <class I, class O>
   static cudaError_t Max(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return Reduce(memory, bytes, from, to, n, cub::Max(), std::numeric_limits<T>::lowest());
+    return Reduce(memory, bytes, from, to, n, cub::Max(), std::numeric_limits<__JE_VALUE(from)>::lowest());
   }
   template <class I, class O>
   static cudaError_t Min(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return Reduce(memory, bytes, from, to, n, cub::Min(), std::numeric_limits<T>::max());
+    return Reduce(memory, bytes, from, to, n, cub::Min(), std::numeric_limits<__JE_VALUE(from)>::max());
   }
   template <class I, class O> static cudaError_t ArgMax(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
     __JE_ASKED(memory, bytes)
@@ -86,7 +89,7 @@ struct DeviceReduce {
   template <class I, class O, class F, class G, class T>
   static cudaError_t TransformReduce(void *memory, size_t &bytes, I from, O to, int n, F combined, G function, T initial,
                                      cudaStream_t = 0) {
-    return Reduce(memory, bytes, __je_made<I, G, T>{from, function}, to, n, combined, initial);
+    return Reduce(memory, bytes, __je_made<I, G>{from, function}, to, n, combined, initial);
   }
   template <class K, class U, class V, class O, class N, class F>
   static cudaError_t ReduceByKey(void *memory, size_t &bytes, K keys, U unique, V values, O to, N runs, F combined, int n,
@@ -101,8 +104,8 @@ template <class I, class O, class B, class E, class F, class T>
 __attribute__((global)) void __je_reduce_segments(I from, O to, int n, B begins, E ends, F combined, T initial) {
   int segment = blockIdx.x * blockDim.x + threadIdx.x;
   if (segment >= n) return;
-  T total = initial;
-  for (long long i = begins[segment]; i < ends[segment]; i++) total = combined(total, (T)from[i]);
+  __JE_TOTAL total = initial;
+  for (long long i = begins[segment]; i < ends[segment]; i++) total = combined(total, from[i]);
   to[segment] = total;
 }
 struct DeviceSegmentedReduce {
@@ -115,18 +118,15 @@ struct DeviceSegmentedReduce {
   }
   template <class I, class O, class B, class E>
   static cudaError_t Sum(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Sum(), T());
+    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Sum(), __JE_VALUE(to)());
   }
   template <class I, class O, class B, class E>
   static cudaError_t Max(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Max(), std::numeric_limits<T>::lowest());
+    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Max(), std::numeric_limits<__JE_VALUE(from)>::lowest());
   }
   template <class I, class O, class B, class E>
   static cudaError_t Min(void *memory, size_t &bytes, I from, O to, int n, B begins, E ends, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Min(), std::numeric_limits<T>::max());
+    return Reduce(memory, bytes, from, to, n, begins, ends, cub::Min(), std::numeric_limits<__JE_VALUE(from)>::max());
   }
 };
 
@@ -138,7 +138,7 @@ template <class N, class F> __attribute__((global)) void __je_for_all(N n, F fun
 template <class I, class F> struct __je_at_each {
   I from;
   F function;
-  template <class N> __JE_MEMBER void operator()(N i) const { function(from[i]); }
+  template <class N> __JE_MEMBER void operator()(N i) { function(from[i]); }
 };
 struct DeviceFor {
   template <class N, class F> static cudaError_t Bulk(N n, F function, cudaStream_t = 0) {
@@ -156,7 +156,7 @@ template <class I, class O, class F> struct __je_transformed {
   I from;
   O to;
   F function;
-  template <class N> __JE_MEMBER void operator()(N i) const { to[i] = function(from[i]); }
+  template <class N> __JE_MEMBER void operator()(N i) { to[i] = function(from[i]); }
 };
 struct DeviceTransform {
   template <class I, class O, class N, class F>
@@ -192,15 +192,13 @@ struct DeviceScan {
   }
   template <class I, class O, class F>
   static cudaError_t InclusiveScan(void *memory, size_t &bytes, I from, O to, F combined, int n, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
     __JE_ASKED(memory, bytes)
-    __je_scan_all<<<1, 1>>>(from, to, n, combined, T(), false, true);
+    __je_scan_all<<<1, 1>>>(from, to, n, combined, __JE_VALUE(from)(), false, true);
     return cudaSuccess;
   }
   template <class I, class O>
   static cudaError_t ExclusiveSum(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
-    typedef std::decay_t<decltype(*from)> T;
-    return ExclusiveScan(memory, bytes, from, to, cub::Sum(), T(), n);
+    return ExclusiveScan(memory, bytes, from, to, cub::Sum(), __JE_VALUE(from)(), n);
   }
   template <class I, class O>
   static cudaError_t InclusiveSum(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
@@ -421,6 +419,8 @@ struct DeviceHistogram {
     return cudaSuccess;
   }
 };
+#undef __JE_VALUE
+#undef __JE_TOTAL
 #undef __JE_ASKED
 
 } // namespace cub

@@ -37,7 +37,7 @@ template <int Threads, class Together, int N, class D>
 __JE_MEMBER void __je_rank(int *places, int thread, int (&sources)[N], bool striped, D before) {
   for (int i = 0; i < N; i++) {
     int own = thread * N + i, place = 0;
-    for (int j = 0; j < Threads * N; j++) place += j < own ? !before(own, j) : before(j, own);
+    for (int j = 0; j < Threads * N; j++) place += j < own ? !before(own, j) : j > own && before(j, own);
     places[own] = place;
   }
   Together::meet();
@@ -60,7 +60,7 @@ __JE_MEMBER void __je_sort(__je_sorted_items<K, Threads, N, V> &shared, int thre
   K *all = shared.keys.data();
   for (int i = 0; i < N; i++) all[thread * N + i] = keys[i];
   Together::meet();
-  __je_rank<Threads, Together>(shared.places, thread, sources, false, [=](int a, int b) {
+  __je_rank<Threads, Together>(shared.places, thread, sources, false, [=](int a, int b) mutable {
     return a < valid && (b >= valid || before(all[a], all[b]));
   });
   for (int i = 0; i < N; i++) keys[i] = all[sources[i]];
