@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from jax_enzyme.errors import (
 from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from jax_enzyme import ad
@@ -97,11 +100,14 @@ def __getattr__(name: str) -> object:
     if name == "trust":
         return import_module("jax_enzyme.signing").trust
     if name in _PRIMITIVES:
-        with collector_paused():
-            from jax_enzyme import primitives
-
-        return getattr(primitives, name)
+        return getattr(_primitives(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _primitives() -> ModuleType:
+    with collector_paused():
+        return import_module("jax_enzyme.primitives")
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

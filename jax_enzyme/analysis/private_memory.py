@@ -27,7 +27,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Constant, int_value
+from jax_enzyme.ir.values import Constant, Value, int_value
 from jax_enzyme.remembered import remembered
 
 
@@ -97,19 +97,27 @@ class PrivateMemory:
 
     @remembered
     def _of_iterations(self, loop: Loop) -> frozenset[MemoryObject]:
-        """What is made in an iteration, accessed there alone, and held nowhere but in what is so itself: who has no
-        pointer from another iteration to begin with finds none."""
+        """What is made in an iteration, accessed there alone, and held nowhere but in what is so itself; and what
+        iterations begin with does not lead there: who has no pointer from another iteration finds none."""
         points_to = self._memory.points_to
         calls = [i for b in loop.blocks for i in b.instructions if isinstance(i, I.CallBase)]
         made = {o for call in calls for o in points_to.of(call) if o.kind == "heap" and o.site is call}
         found = {o for o in made if all(self._facts.block_of[a.instruction] in loop for a in self._memory.touching(o))}
         contents = points_to.contents
         elsewhere = [o for holder, held in contents.items() if holder not in found for o in held]
+        elsewhere += [o for value in self._brought(loop) for o in points_to.of(value)]
 
         def onward(item: MemoryObject) -> Objects:
             return contents.get(item, NOTHING)
 
         return frozenset(found.difference(reached(elsewhere, onward, found.__contains__)))
+
+    def _brought(self, loop: Loop) -> set[Value]:
+        """What is used in a loop and not made in it, and what its iterations hand on."""
+        used = {o for b in loop.blocks for i in b.instructions for o in i.operands if not isinstance(o, Constant)}
+        return {value for value in used if self._facts.block_of.get(value) not in loop.blocks}.union(
+            i for i in loop.header.instructions if isinstance(i, I.Phi)
+        )
 
     def _in_order(self, one: I.Instruction, other: I.Instruction, loop: Loop) -> bool:
         """Does an iteration that comes to the other instruction come to this one before, and not again behind it?"""

@@ -133,7 +133,7 @@ class SourceSet:
             others = [found for name in also if (found := self._find_or_compile(name))]
             alone = len(self.units) == 1
             if alone:
-                parts = [(home, home.part(frozenset(roots))[0] if home.is_large else home.ir)]
+                parts = [(home, self._text_of(home, frozenset(roots)))]
                 self._check_ways(home, frozenset(roots))
             else:
                 parts = self._needed([(home, root), *others])
@@ -218,13 +218,17 @@ class SourceSet:
         unit = one.unit
         if unit.source.lang != "c++" or class_types.ALL in unit.flags:
             return one
-        if not class_types.only_names(one.part(wanted)[0], wanted):
+        if not class_types.only_names(self._text_of(one, wanted), wanted):
             return one
         whole = self._one(unit.with_flag(class_types.ALL))
         if isinstance(whole, CompileError):
             raise whole
         self._done.update({key: whole for key, done in self._done.items() if done is one})
         return whole
+
+    def _text_of(self, one: Compiled, wanted: frozenset[str]) -> str:
+        """As much of a module as some of its functions need, where it pays to find that."""
+        return one.part(wanted)[0] if one.is_large or len(self.units) > 1 else one.ir
 
     def _host_function(self, symbol: str | None, also: Collection[str], ruled: Collection[str]) -> Program | None:
         """The program of a host function of CUDA sources, or of one of others beside them; None for all else."""

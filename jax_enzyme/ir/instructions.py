@@ -85,6 +85,10 @@ class UnaryOp(Instruction):
     __slots__ = ()
 
 
+INTEGER_DIVISIONS = frozenset(("udiv", "sdiv", "urem", "srem"))
+"""What a divisor of zero gives no value, and ends the process."""
+
+
 class BinaryOp(Instruction):
     """add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem."""
 

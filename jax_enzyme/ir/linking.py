@@ -50,7 +50,7 @@ class Names:
 
     def packed(self) -> str:
         """All of it as text."""
-        return json.dumps([own if isinstance(own, dict) else [*own] for own in vars(self).values()])
+        return json.dumps([dict(own) if isinstance(own, Mapping) else [*own] for own in vars(self).values()])
 
     @staticmethod
     def unpacked(text: str) -> Names:

@@ -48,7 +48,6 @@ from jax_enzyme.transform.insertion import NEVER_RETURNS, Check, insert_checks
 from jax_enzyme.transform.rewriting import Change, lower, remove_dead, substitute
 
 _SIGNED = ("sdiv", "srem")
-_DIVISIONS = ("sdiv", "srem", "udiv", "urem")
 _DIVISOR = "je.divisor."
 
 
@@ -175,7 +174,7 @@ def note_divisions(module: Module) -> None:
 
 def may_trap(instruction: I.Instruction) -> bool:
     """Whether a division may have no result. Of vectors the engine makes none that divide integers."""
-    if not isinstance(instruction, I.BinaryOp) or instruction.opcode not in _DIVISIONS:
+    if not isinstance(instruction, I.BinaryOp) or instruction.opcode not in I.INTEGER_DIVISIONS:
         return False
     if not isinstance(instruction.type, T.IntType):
         return False

@@ -26,7 +26,6 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.rewriting import phis, substitute
 
 _DEPTH = 8
-_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
 def compute_where_joined(function: Function) -> bool:
@@ -59,7 +58,7 @@ def _same_constant(x: Value, y: Value) -> bool:
 
 def _same_operation(x: Value, y: Value) -> bool:
     match x, y:
-        case (I.BinaryOp(), I.BinaryOp()) if x.opcode in _DIVISIONS:
+        case (I.BinaryOp(), I.BinaryOp()) if x.opcode in I.INTEGER_DIVISIONS:
             return False
         case (I.Compare(), I.Compare()) if x.predicate != y.predicate:
             return False

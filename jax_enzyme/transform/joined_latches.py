@@ -18,6 +18,8 @@ known no more, and threads cannot share it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jax_enzyme.analysis.folding import compared
 from jax_enzyme.analysis.guards import Condition
 from jax_enzyme.analysis.loops import Loop
@@ -28,10 +30,10 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.transform.joined_tails import may_run_again
 from jax_enzyme.transform.rewriting import on_copy, phis
-
-_PLAIN = (I.Phi, I.BinaryOp, I.Cast, I.Compare, I.GetElementPtr)
 
 
 def join_latches(function: ArrayFunction) -> ArrayFunction:
@@ -63,7 +65,7 @@ def _ends(facts: Recurrences, loop: Loop) -> list[BasicBlock]:
     if not loop.blocks.issuperset(facts.cfg.preds[loop.exits[0]]):
         return []
     asked = _asked(tests[0], latch)
-    if asked is None or any(not isinstance(i, _PLAIN) for i in latch.instructions[:-1]):
+    if asked is None or not all(map(may_run_again, latch.instructions[len(phis(latch)) : -1])):
         return []
     dominators = facts.loops.dominators
 
@@ -105,15 +107,15 @@ def _is_asked_elsewhere(
     if not isinstance(last, int) or not isinstance(counter, I.Phi) or counter not in phis(loop.header):
         return False
 
-    def differs(source: BasicBlock, target: BasicBlock, seen: frozenset[BasicBlock]) -> bool:
-        """Is the counter another number wherever control goes this way?"""
-        if any(_contradicts(c, counter, last) for c in facts.guards.on_edge(source, target)):
-            return True
-        if source is loop.header or source in seen:
-            return False
-        return all(differs(p, source, seen | {source}) for p in facts.cfg.preds[source])
+    def may_be_last(target: BasicBlock, sources: Iterable[BasicBlock]) -> list[BasicBlock]:
+        """From which of some blocks control may go to another one while the counter is the last number."""
+        edges = ((source, facts.guards.on_edge(source, target)) for source in sources)
+        return [source for source, asked in edges if not any(_contradicts(c, counter, last) for c in asked)]
 
-    return all(differs(p, loop.latches[0], frozenset()) for p in others)
+    def before(block: BasicBlock) -> Iterable[BasicBlock]:
+        return () if block is loop.header else may_be_last(block, facts.cfg.preds[block])
+
+    return loop.header not in reached(may_be_last(loop.latches[0], others), before)
 
 
 def _contradicts(condition: Condition, counter: I.Phi, last: int) -> bool:

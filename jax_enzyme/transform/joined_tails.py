@@ -35,7 +35,6 @@ _MOVABLE = (
     I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Freeze, I.GetElementPtr, I.Load, I.Store, I.Call,
 )  # fmt: skip
 _EARLY = (I.BinaryOp, I.Cast, I.Compare, I.GetElementPtr)
-_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 _APART = ("operands", "metadata", "records", "name")
 """Fields that may differ between two instructions of which one is to be made."""
 
@@ -84,7 +83,7 @@ def _are_copies(loop: Loop, tails: Sequence[BasicBlock]) -> bool:
     ends = [tail.terminator for tail in tails]
     if not all(isinstance(end, I.CondBranch) for end in ends) or not isinstance(latch.terminator, I.Branch):
         return False
-    if ends[0].targets.index(latch) != ends[1].targets.index(latch) or not all(map(_is_early, _body(latch))):
+    if ends[0].targets.index(latch) != ends[1].targets.index(latch) or not all(map(may_run_again, _body(latch))):
         return False
     bodies = [_body(tail) for tail in tails]
     if len(bodies[0]) != len(bodies[1]):
@@ -100,9 +99,9 @@ def _are_copies(loop: Loop, tails: Sequence[BasicBlock]) -> bool:
     return all(_may_join(user, a, b, same) for user, xs, ys in pairs for a, b in zip(xs, ys, strict=True))
 
 
-def _is_early(instruction: I.Instruction) -> bool:
-    """May an instruction be run once more, where nothing needs it?"""
-    return isinstance(instruction, _EARLY) and instruction.opcode not in _DIVISIONS
+def may_run_again(instruction: I.Instruction) -> bool:
+    """May an instruction at the end of an iteration be run in the last one too, where nothing needs it?"""
+    return isinstance(instruction, _EARLY) and instruction.opcode not in I.INTEGER_DIVISIONS
 
 
 def _is_like(x: I.Instruction, y: I.Instruction) -> bool:

@@ -58,7 +58,6 @@ _ALL_BYTES = 1 << 18
 """The same for all nests of a function together."""
 _ALIGNMENT = 64
 _PLAIN = (I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr, I.Phi)
-_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +248,7 @@ class _Finder:
                 return I.is_plain(instruction)
             case I.Call():
                 return is_pure(instruction)
-            case I.BinaryOp(opcode=opcode) if opcode in _DIVISIONS:
+            case I.BinaryOp(opcode=opcode) if opcode in I.INTEGER_DIVISIONS:
                 return int_value(instruction.operands[1]) not in (None, 0, -1)
             case _:
                 return isinstance(instruction, _PLAIN)

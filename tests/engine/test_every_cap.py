@@ -120,7 +120,7 @@ ELSEWHERE = {
     "codegen.short_nests:_MANY": _SPEED,
     "frontends.missing_files:_MAX_FOLDERS": "a message names fewer",
     "frontends.missing_files:_MOST_BYTES": "a message names fewer",
-    "frontends.runtime_library:_LARGE": _SPEED,
+    "frontends.runtime_library:LARGE": _SPEED,
     "transform.buffers:_MAX_ALIGN": "what allocators give",
     "transform.byte_swaps:_MOST_BYTES": _REFUSED,
     "transform.carried_loads:_DEEPEST": _SPEED,

@@ -60,6 +60,30 @@ CASES = {
     "rows that are made of the one before": Shared(
         _ROWS.replace("CHUNK", "8").replace("BEFORE", "(i % 8 ? row[i - 1][j] : 0)"), "", "it calls `malloc`", n=8000
     ),
+    "what the last iteration made is added to by those of the next run": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *before = 0, *made = 0;
+  for (int t = 0; t < 3; t++) {
+    double *last = 0;
+#pragma omp parallel for lastprivate(last)
+    for (int j = 0; j < n; j++) {
+      double *own = malloc(sizeof *own);
+      *own = x[j] * x[j];
+      if (made) {
+#pragma omp atomic
+        *made += x[j];
+      }
+      y[j] = *own + (before ? *before : 0);
+      last = own;
+    }
+    before = made;
+    made = last;
+  }
+}""",
+        "",
+        "it calls `malloc`",
+    ),
     "sums, private variables and last values of taskloops": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {

@@ -122,7 +122,6 @@ _PURE = frozenset(
     "fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast icmp fcmp select freeze "
     "getelementptr extractvalue insertvalue extractelement insertelement shufflevector".split()
 )
-_MAY_TRAP = frozenset("udiv sdiv urem srem".split())
 
 
 @dataclass(frozen=True)
@@ -548,7 +547,7 @@ class Recipes:
         if self.is_free(value) or self.code.dominators.dominates(self.block_of[value], block):
             return True
         assert isinstance(value, I.Instruction)
-        if depth == 0 or value.opcode in _MAY_TRAP or value.opcode not in _PURE:
+        if depth == 0 or value.opcode in I.INTEGER_DIVISIONS or value.opcode not in _PURE:
             return False
         if self.code.loop_of(self.block_of[value]) is not self.code.loop_of(block):
             return False
@@ -561,6 +560,6 @@ def work(value: I.Instruction, rules: Rules) -> float:
         rule = rule_of(value, rules)
         name = "" if rule is None else rule.name
         return 1.0 if name in _CHEAP_CALLS else 8.0 if name == "sqrt" else 40.0
-    if value.opcode in _MAY_TRAP and int_value(value.operands[1]):
+    if value.opcode in I.INTEGER_DIVISIONS and int_value(value.operands[1]):
         return _BY_CONSTANT
     return _COST.get(value.opcode, 0.5 if T.is_int(value.type) or T.is_pointer(value.type) else 1.0)

@@ -266,7 +266,7 @@ class Emitter(ABC):
                 continue
             if not isinstance(one, _ALREADY_CHEAP) or T.is_float(one.type):
                 return False
-            if one.opcode in ("udiv", "sdiv", "urem", "srem") or not speculatable(one):
+            if one.opcode in I.INTEGER_DIVISIONS or not speculatable(one):
                 return False
             pending += [o for o in one.operands if not isinstance(o, Function)]
         return True

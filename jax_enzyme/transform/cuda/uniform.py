@@ -29,7 +29,6 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda import marks
 
-_DIVISIONS = frozenset(("udiv", "sdiv", "urem", "srem"))
 _PURE = (
     I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Phi, I.Freeze, I.GetElementPtr, I.ExtractValue, I.InsertValue,
 )  # fmt: skip
@@ -44,7 +43,7 @@ def speculatable(instruction: I.Instruction) -> bool:
     if isinstance(instruction, I.Call):
         name = callee_name(instruction)
         return name in marks.INDICES or name.startswith(_PURE_CALLS)
-    if instruction.opcode in _DIVISIONS:
+    if instruction.opcode in I.INTEGER_DIVISIONS:
         divisor = int_value(instruction.operands[1])
         return divisor is not None and divisor not in (0, -1)
     return isinstance(instruction, _PURE)

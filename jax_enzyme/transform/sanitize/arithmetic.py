@@ -21,7 +21,6 @@ from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import variable_name
 
-_DIVISIONS = ("sdiv", "srem", "udiv", "urem")
 _SHIFTS = ("shl", "lshr", "ashr")
 _MOST_ELEMENTS = 2**31
 """Of a local array: an `int` that is negative gives that many and more as the size that a compiler makes of it."""
@@ -66,7 +65,7 @@ def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Chec
             ]
         case _ if not isinstance(kind, T.IntType):
             return []
-        case I.BinaryOp(opcode=opcode) if opcode in _DIVISIONS:
+        case I.BinaryOp(opcode=opcode) if opcode in I.INTEGER_DIVISIONS:
             return [
                 Check(condition, _constant(runtime.failure(DIVISIONS[name], instruction)))
                 for name, condition in division_failures(instruction)
