@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from jax_enzyme.analysis.objects import call_effect, leaves_pointers
+from jax_enzyme.analysis.objects import call_effect, is_defined_call, leaves_pointers
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -60,10 +60,14 @@ def _handed_over(instruction: I.Instruction) -> Iterable[Value]:
             return instruction.operands[1:]
         case I.GetElementPtr(operands=[ConstantNull(), *indices]):
             return indices
-        case I.CallBase() if call_effect(instruction) is None and not leaves_pointers(instruction):
+        case I.CallBase() if is_defined_call(instruction) or not _leaves_addresses(instruction):
             return instruction.arguments
         case _:
             return ()
+
+
+def _leaves_addresses(call: I.CallBase) -> bool:
+    return call_effect(call) is not None or leaves_pointers(call)
 
 
 def _moved(value: Value) -> Iterable[Value]:
