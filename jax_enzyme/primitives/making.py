@@ -187,7 +187,8 @@ class _Given:
         if names:
             parsed = replace(parsed, formals=with_symbols(parsed.formals, sources.symbols(names)))
         ruled = [rule.symbol for rule in self.rules]
-        program = sources.program(symbol, tuple(functions_of(parsed.formals)), ruled)
+        handed = (*functions_of(parsed.formals), *(name for rule in self.rules for name in rule.derivatives or ()))
+        program = sources.program(symbol, handed, ruled)
         return given.kernel(replace(program, libraries=libraries), parsed)
 
     def kernel(self, program: Program, signature: Signature) -> Kernel:

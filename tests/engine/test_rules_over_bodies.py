@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,10 +102,15 @@ def test_the_packages_own_rules() -> None:
     assert calls["erf"] == calls["ddot_"] == "a rule, which wins over its source"
 
 
-def test_functions_of_arrays() -> None:
+@pytest.mark.parametrize("files", [1, 2])
+def test_functions_of_arrays(files: int, tmp_path: Path) -> None:
+    """Nothing calls the derivatives: they are kept all the same."""
     rule = je.rule("cubes", signature="n: i32, x: f64[n], out y: f64[n]", jvp="cubes_jvp",
                    vjp=("cubes_forward", "cubes_reverse"))  # fmt: skip
-    f = kernel("summed", "n: i32, x: f64[n], out y: f64[n]", rule)
+    (tmp_path / "one.c").write_text(_SOURCE)
+    (tmp_path / "other.c").write_text("int other(void) { return 0; }")
+    source = [tmp_path / "one.c", tmp_path / "other.c"][:files]
+    f = je.kernel(source, "summed", "n: i32, x: f64[n], out y: f64[n]", rules=(rule,))
     x = jnp.array([1.0, 2.0])
     np.testing.assert_allclose(f(x), [1.0, 8.0])
     np.testing.assert_allclose(jax.grad(lambda v: f(v).sum())(x), [30.0, 120.0])
