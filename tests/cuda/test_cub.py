@@ -190,7 +190,7 @@ def test_segments_and_what_functions_make_of_elements(tmp_path: Path) -> None:
                       int *seen, double *sorted, double *all) {
           double *squares; void *memory = nullptr; size_t bytes = 0;
           cudaMalloc(&squares, n * sizeof(double));
-          cub::TransformInputIterator<double, Square, const double *> of(x, Square());
+          cub::TransformInputIterator<double, Square, const double *, int> of(x, Square());
           cub::DeviceSegmentedReduce::Sum(memory, bytes, of + 1, sums, m, ends, ends + 1);
           cudaMalloc(&memory, bytes);
           cub::DeviceSegmentedReduce::Sum(memory, bytes, of + 1, sums, m, ends, ends + 1);
@@ -199,7 +199,7 @@ def test_segments_and_what_functions_make_of_elements(tmp_path: Path) -> None:
           cub::DeviceScan::InclusiveSum(memory, bytes, flags, seen, n);
           cub::DeviceTransform::Transform(x, sorted, n, Square());
           cub::DeviceMergeSort::SortKeys(memory, bytes, sorted, n, Down());
-          cub::DeviceFor::Bulk(n - 1, Twice{sorted});
+          cub::DeviceFor::Bulk(memory, bytes, n - 1, Twice{sorted});
           cub::DeviceFor::ForEachN(sorted + 1, n - 1, Halved());
           cudaFree(memory);
           cudaFree(squares);

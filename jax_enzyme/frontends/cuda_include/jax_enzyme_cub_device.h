@@ -151,6 +151,21 @@ struct DeviceFor {
   template <class I, class F> static cudaError_t ForEach(I first, I last, F function, cudaStream_t = 0) {
     return ForEachN(first, last - first, function);
   }
+  template <class N, class F>
+  static cudaError_t Bulk(void *memory, size_t &bytes, N n, F function, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    return Bulk(n, function);
+  }
+  template <class I, class N, class F>
+  static cudaError_t ForEachN(void *memory, size_t &bytes, I from, N n, F function, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    return ForEachN(from, n, function);
+  }
+  template <class I, class F>
+  static cudaError_t ForEach(void *memory, size_t &bytes, I first, I last, F function, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    return ForEach(first, last, function);
+  }
 };
 template <class I, class O, class F> struct __je_transformed {
   I from;

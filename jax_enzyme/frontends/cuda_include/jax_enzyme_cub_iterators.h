@@ -39,30 +39,31 @@ template <class Self, class T, class I> struct __je_place {
   __JE_BOTH_MEMBER bool operator!=(const Self &other) const { return place != other.place; }
 };
 
-template <class T, class = long> struct CountingInputIterator : __je_place<CountingInputIterator<T>, T, T> {
+template <class T, class O = long> struct CountingInputIterator : __je_place<CountingInputIterator<T, O>, T, T> {
   __JE_BOTH_MEMBER CountingInputIterator(T first) { this->place = first; }
   __JE_BOTH_MEMBER T read(T place) const { return place; }
 };
-template <class T, class = long> struct ConstantInputIterator : __je_place<ConstantInputIterator<T>, T, long> {
+template <class T, class O = long> struct ConstantInputIterator : __je_place<ConstantInputIterator<T, O>, T, O> {
   T value;
-  __JE_BOTH_MEMBER ConstantInputIterator(T value) : value(value) { this->place = 0; }
-  __JE_BOTH_MEMBER T read(long) const { return value; }
+  __JE_BOTH_MEMBER ConstantInputIterator(T value, O first = 0) : value(value) { this->place = first; }
+  __JE_BOTH_MEMBER T read(O) const { return value; }
 };
-template <class T, class F, class I, class = long>
-struct TransformInputIterator : __je_place<TransformInputIterator<T, F, I>, T, I> {
+template <class T, class F, class I, class O = long>
+struct TransformInputIterator : __je_place<TransformInputIterator<T, F, I, O>, T, I> {
   F function;
   __JE_BOTH_MEMBER TransformInputIterator(I from, F function) : function(function) { this->place = from; }
   __JE_BOTH_MEMBER T read(I place) const { return function(*place); }
 };
-template <CacheLoadModifier, class T, class = long> struct CacheModifiedInputIterator : __je_place<CacheModifiedInputIterator<LOAD_DEFAULT, T>, T, const T *> {
+template <CacheLoadModifier M, class T, class O = long>
+struct CacheModifiedInputIterator : __je_place<CacheModifiedInputIterator<M, T, O>, T, const T *> {
   __JE_BOTH_MEMBER CacheModifiedInputIterator(const T *from) { this->place = from; }
   __JE_BOTH_MEMBER T read(const T *place) const { return *place; }
 };
 // Pairs of a place, counted from the start, and what is there.
-template <class I, class O = int, class V = std::decay_t<decltype(*std::declval<I>())>>
+template <class I, class O = long, class V = std::decay_t<decltype(*std::declval<I>())>>
 struct ArgIndexInputIterator : __je_place<ArgIndexInputIterator<I, O, V>, KeyValuePair<O, V>, I> {
   I start;
-  __JE_BOTH_MEMBER ArgIndexInputIterator(I from) : start(from) { this->place = from; }
+  __JE_BOTH_MEMBER ArgIndexInputIterator(I from, O first = 0) : start(from) { this->place = from + first; }
   __JE_BOTH_MEMBER KeyValuePair<O, V> read(I place) const { return KeyValuePair<O, V>(place - start, *place); }
 };
 
