@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 TERMINATORS = frozenset(
     "ret br switch indirectbr invoke callbr resume unreachable catchswitch catchret cleanupret".split()
 )
+INTEGER_DIVISIONS = frozenset("udiv sdiv urem srem".split())
+"""What a divisor of zero makes undefined: processors end the process."""
 
 
 @dataclass(eq=False, slots=True)
@@ -83,10 +85,6 @@ class UnaryOp(Instruction):
     """fneg."""
 
     __slots__ = ()
-
-
-INTEGER_DIVISIONS = frozenset(("udiv", "sdiv", "urem", "srem"))
-"""What a divisor of zero gives no value, and ends the process."""
 
 
 class BinaryOp(Instruction):

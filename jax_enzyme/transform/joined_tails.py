@@ -42,19 +42,18 @@ _APART = ("operands", "metadata", "records", "name")
 def join_tails(function: Function) -> bool:
     """Joins such ends in a private function, in place; whether there were any."""
     found = False
-    while (split := _first_split(function)) is not None:
+    while (split := _first_split(Loops.of(function))) is not None:
         _Join(function, *split).run()
         found = True
     return found
 
 
-def has_tails(function: Function) -> bool:
-    """Whether there are any."""
-    return _first_split(function) is not None
+def has_tails(loops: Loops) -> bool:
+    """Whether there are any among the loops of a function."""
+    return _first_split(loops) is not None
 
 
-def _first_split(function: Function) -> tuple[Loops, Loop, tuple[BasicBlock, BasicBlock]] | None:
-    loops = Loops.of(function)
+def _first_split(loops: Loops) -> tuple[Loops, Loop, tuple[BasicBlock, BasicBlock]] | None:
     for loop in loops.all:
         if loop.children and len(loop.latches) == 1:
             tails = loops.cfg.preds[loop.latches[0]]

@@ -58,9 +58,10 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
     """The array function, its loops regular, with the iterations of some in lockstep, in a copy of the module; the
     function itself where there are none."""
     root = function.module.functions[function.symbol]
-    if not any(loop.children for loop in Loops.of(root)):
+    loops = Loops.of(root)
+    if not any(loop.children for loop in loops):
         return function
-    if not (splits := has_tails(root)) and not InLockstep(function.module, root).candidates():
+    if not (splits := has_tails(loops)) and not InLockstep(function.module, root).candidates():
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]

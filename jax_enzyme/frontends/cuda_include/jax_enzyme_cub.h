@@ -73,15 +73,17 @@ __JE_MEMBER void WARP_SYNC(unsigned mask) { __syncwarp(mask); }
 __JE_MEMBER unsigned __je_section(int width) {
   return width == 32 ? ~0u : ((1u << (width & 31)) - 1u) << (__je_lane() & ~(unsigned)(width - 1));
 }
+// The lane of a thread among those of its logical warp.
+template <int Width> __JE_MEMBER int __je_lane_in() { return __je_lane() & (Width - 1); }
 template <int Width, class T> __JE_MEMBER T ShuffleIndex(T value, int lane, unsigned mask) {
   return __je_move_any(mask, value, ((int)__je_lane() & ~(Width - 1)) | (lane & (Width - 1)));
 }
 template <int Width, class T> __JE_MEMBER T ShuffleUp(T value, int by, int first, unsigned mask) {
-  int self = __je_lane(), rank = self & (Width - 1);
+  int self = __je_lane(), rank = __je_lane_in<Width>();
   return __je_move_any(mask, value, rank - by < first ? self : self - by);
 }
 template <int Width, class T> __JE_MEMBER T ShuffleDown(T value, int by, int last, unsigned mask) {
-  int self = __je_lane(), rank = self & (Width - 1);
+  int self = __je_lane(), rank = __je_lane_in<Width>();
   return __je_move_any(mask, value, rank + by > last ? self : self + by);
 }
 
@@ -106,7 +108,7 @@ template <int N, class T, class F> __JE_MEMBER T ThreadReduce(const T (&items)[N
 
 // Valid in the first lane of a section of `Width`; only the first `valid` of its lanes have a value.
 template <int Width, class T, class F> __JE_MEMBER T __je_warp_reduced(T value, F combined, int valid) {
-  int self = __je_lane(), rank = self & (Width - 1);
+  int self = __je_lane(), rank = __je_lane_in<Width>();
   for (int by = 1; by < Width; by *= 2) {
     T other = __je_move_any(__je_section(Width), value, rank + by < Width ? self + by : self);
     if (rank + by < valid) value = combined(value, other);
@@ -120,7 +122,7 @@ template <int Width, class T, class F> __JE_MEMBER T __je_warp_reduced(T value, 
   return value;
 }
 template <int Width, class T, class F> __JE_MEMBER T __je_warp_scanned(T value, F combined) {
-  int self = __je_lane(), rank = self & (Width - 1);
+  int self = __je_lane(), rank = __je_lane_in<Width>();
   for (int by = 1; by < Width; by *= 2) {
     T before = __je_move_any(__je_section(Width), value, rank < by ? self : self - by);
     if (rank >= by) value = combined(before, value);
@@ -149,7 +151,7 @@ template <class T, int Width = 32, int = 0> class WarpScan {
     int self = __je_lane();
     return __je_move_any(__je_section(Width), inclusive, (self & (Width - 1)) ? self - 1 : self);
   }
-  __JE_MEMBER bool is_first() { return (__je_lane() & (Width - 1)) == 0; }
+  __JE_MEMBER bool is_first() { return __je_lane_in<Width>() == 0; }
 
  public:
   struct TempStorage {};

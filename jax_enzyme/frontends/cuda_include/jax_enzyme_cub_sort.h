@@ -108,7 +108,7 @@ template <class K, int X, int N, class V = NullType, int Y = 1, int Z = 1> class
 };
 template <class K, int N, int Width = 32, class V = NullType> class WarpMergeSort {
   __je_sorted_items<K, Width, N, V> &shared;
-  __JE_MEMBER static int thread() { return __je_lane() & (Width - 1); }
+  __JE_MEMBER static int thread() { return __je_lane_in<Width>(); }
 
  public:
   typedef __je_sorted_items<K, Width, N, V> TempStorage;
@@ -122,11 +122,7 @@ template <class K, int X, int N, class V = NullType, int = 4, bool = true, Block
           int = 0, int Y = 1, int Z = 1, int = 0>
 class BlockRadixSort {
   static constexpr int Threads = X * Y * Z, Bits = 8 * sizeof(K);
-  struct Storage {
-    __je_shared<K, Threads * N> keys;
-    __je_shared<V, Threads * N> values;
-    int places[Threads * N];
-  };
+  typedef __je_sorted_items<K, Threads, N, V> Storage;
   __JE_COLLECTIVE(BlockRadixSort)
 
  private:
@@ -157,10 +153,7 @@ class BlockRadixSort {
   __JE_MEMBER void name(K (&keys)[N], V (&values)[N], int first = 0, int end = Bits) {                \
     int sources[N];                                                                                   \
     sort(keys, sources, down, striped, first, end);                                                   \
-    V *all = shared.values.data();                                                                    \
-    for (int i = 0; i < N; i++) all[thread() * N + i] = values[i];                                    \
-    __syncthreads();                                                                                  \
-    for (int i = 0; i < N; i++) values[i] = all[sources[i]];                                          \
+    __je_follow<Threads, __je_block>(shared, thread(), values, sources);                              \
   }
   __JE_SORT(Sort, false, false)
   __JE_SORT(SortDescending, true, false)
