@@ -73,6 +73,13 @@ def complex_products(a, b, c):
     c[:, :] = np.dot(a, b) + a.conj().T * np.vdot(a[0], b[0])
 
 
+def decomposed(a, x, y):
+    w, v = np.linalg.eigh(a + a.T)
+    q, r = np.linalg.qr(a)
+    u, s, vt = np.linalg.svd(a)
+    y[:] = w * v[0] ** 2 + q[1] * np.diag(r) + s * u[2] * vt[:, 1] + np.linalg.lstsq(a[:, :3], x)[0].sum()
+
+
 def factored(a, x, y):
     m = a @ a.T + 3.0 * np.eye(x.size)
     y[:] = np.linalg.solve(m, x) + np.linalg.inv(m)[0]
@@ -184,6 +191,7 @@ KERNELS: dict[str, tuple[Any, str, dict[str, int], list[Any]]] = {
         {"n": 3},
         [A[:3, :3] + 1j * A[1:4, :3], A[2:, :3] - 1j * A[:3, 2:]],
     ),
+    "decomposed": (decomposed, "a: f64[n,n], x: f64[n], out y: f64[n]", {"n": 4}, [A[:4, :4], X[:4]]),
     "factored": (factored, "a: f64[n,n], x: f64[n], out y: f64[n]", {"n": 3}, [A[:3, :3], X[:3]]),
     "printing": (printing, VECTOR, {"n": 5}, [X]),
     "lists": (lists, VECTOR, {"n": 5}, [X]),

@@ -20,3 +20,5 @@
 #include "stored.h"
 #include "inverses.h"
 #include "orthogonal.h"
+#include "spectral.h"
+#include "singular.h"

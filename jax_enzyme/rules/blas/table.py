@@ -119,6 +119,7 @@ class Routine:
 _X = "x:F incx:i"
 _Y = "y:F incy:i"
 _TRIANGLE = "uplo:c trans:c diag:c"
+_SINGULAR = "a:F+ lda:i s:F= u:F= ldu:i vt:F= ldvt:i work:F= lwork:i"
 
 # name, kinds of numbers, result, parameters: `name:kind`, then `=` if written only, `+` if read and written.
 _ROWS = f"""
@@ -155,6 +156,10 @@ pbtrf  s,d,c,z nothing | uplo:c n:i kd:i a:F+ lda:i info:i=
 pbtrs  s,d,c,z nothing | uplo:c n:i kd:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 geqrf  s,d nothing | m:i n:i a:F+ lda:i tau:F= work:F= lwork:i info:i=
 ormqr  s,d nothing | side:c trans:c m:i n:i k:i a:F lda:i tau:F c:F+ ldc:i work:F= lwork:i info:i=
+syev   s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i info:i=
+syevd  s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i iwork:I= liwork:i info:i=
+gesvd  s,d nothing | jobu:c jobvt:c m:i n:i {_SINGULAR} info:i=
+gesdd  s,d nothing | jobz:c m:i n:i {_SINGULAR} iwork:I= info:i=
 scal   cs,zd nothing | n:i alpha:r x:F+ incx:i
 rot    cs,zd nothing | n:i x:F+ incx:i y:F+ incy:i c:r s:r
 nrm2   sc,dz number  | n:i {_X}
@@ -185,7 +190,7 @@ sd   ?*        syr_ syr2_
 cz   ?*        dotu_ dotc_ her_ her2_ gemm3m_
 sdcz ?*        posv_ pbsv_ gbsv_
 sdcz ?*        gbmv_ tbmv_ tbsv_ tpmv_ tpsv_ getri_ potri_ trtri_
-sd   ?*        sbmv_ spmv_ spr_ spr2_ sytrf_ sytrs_ sysv_ sytri_ orgqr_ gelqf_ ormlq_ orglq_ gels_
+sd   ?*        sbmv_ spmv_ spr_ spr2_ sytrf_ sytrs_ sysv_ sytri_ orgqr_ gelqf_ ormlq_ orglq_ gels_ sygv_ gelss_ gelsd_
 cz   ?*        hbmv_ hpmv_
 sd   ?*        gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_
 """

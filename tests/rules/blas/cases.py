@@ -284,6 +284,31 @@ def ormqr(
     return Case(f"{letter}ormqr_", {**values, "tau": tau, **_work(letter, max(1, size))})
 
 
+def syev(rng: Rng, letter: str, name: str = "syev", jobz: str = "V", uplo: str = "L", n: int = 4) -> Case:
+    """syev, syevd. Where only eigenvalues are asked for, the triangle is destroyed."""
+    size = 1 + 6 * n + 2 * n * n
+    a = matrix(rng, n, n, n + 1, DTYPES[letter], "A" if jobz.upper() == "V" else uplo)
+    a.values[np.arange(n) * (n + 2)] += 4 * np.arange(n)  # far apart: signs are the same in double precision
+    values = {"jobz": jobz, "uplo": uplo, "n": n, "a": a, "lda": n + 1, "lwork": size, "info": 0}
+    values |= {"iwork": np.zeros(3 + 5 * n), "liwork": 3 + 5 * n, "w": vector(rng, n, 1, DTYPES[letter])}
+    destroyed = frozenset() if jobz.upper() == "V" else frozenset({"a"})
+    return Case(f"{letter}{name}_", {**values, **_work(letter, size)}, destroyed=destroyed)
+
+
+def gesvd(rng: Rng, letter: str, jobs: str = "SS", m: int = 4, n: int = 3) -> Case:
+    """gesvd, or gesdd where there is one job for both sides."""
+    size, few = 20 * (max(m, n) + 1) ** 2, min(m, n)
+    columns, rows = ({"A": all_, "S": few, "N": 0}[job] for job, all_ in zip((jobs * 2)[:2], (m, n), strict=True))
+    a = matrix(rng, m, n, m + 1, DTYPES[letter])
+    a.values[np.arange(few) * (m + 2)] += 4 * np.arange(few)
+    values = {"jobz": jobs, "m": m, "n": n, "a": a, "lda": m + 1, "info": 0}
+    values |= {"jobu": jobs[0], "jobvt": jobs[-1], "iwork": np.zeros(8 * few + 1), "lwork": size}
+    values |= {"u": matrix(rng, m, columns, m + 2, DTYPES[letter]), "ldu": m + 2}
+    values |= {"vt": matrix(rng, rows, n, rows + 2, DTYPES[letter]), "ldvt": rows + 2}
+    values |= {"s": vector(rng, few, 1, DTYPES[letter]), **_work(letter, size)}
+    return Case(f"{letter}{'gesvd' if len(jobs) == 2 else 'gesdd'}_", values, destroyed=frozenset({"a"}))
+
+
 def _work(letter: str, size: int) -> dict[str, Numbers]:
     """Workspace: the first number becomes its size, and nothing else counts."""
     return {"work": Numbers(np.zeros(size, DTYPES[letter]), np.arange(size) == 0)}

@@ -21,12 +21,13 @@ Value = str | int | Numbers | Array
 
 @dataclass
 class Case:
-    """A call: a value for every parameter. `shadowless` are parameters without shadow because their old contents are no
-    numbers, or because a test wants it so."""
+    """A call: a value for every parameter. `inactive` are parameters without shadow because their old contents are no
+    numbers, or because a test wants it so. What is left of `destroyed` ones has no derivative."""
 
     symbol: str
     values: Mapping[str, Value]
     inactive: frozenset[str] = frozenset()
+    destroyed: frozenset[str] = frozenset()
 
     @property
     def routine(self) -> Routine:
@@ -59,7 +60,7 @@ class Case:
             and (r.name, r.is_complex, r.parameters)
             == (self.routine.name, self.routine.is_complex, self.routine.parameters)
         )
-        return Case(same.symbol, values, self.inactive)
+        return replace(self, symbol=same.symbol, values=values)
 
 
 def _widened(numbers: Numbers) -> Numbers:
@@ -163,10 +164,12 @@ def check(case: Case, rng: np.random.Generator) -> None:
     direction = {n: case.numbers(n).like(_random_like(rng, case, n)) for n in case.active}
     tangent = tangents(case, direction)
     difference = differences(case.in_double(), direction)
+    for name in case.destroyed:
+        del tangent[name]
     for name, dot in tangent.items():
         scale = 1 + np.max(np.abs(difference[name]), initial=0)
         np.testing.assert_allclose(dot / scale, difference[name] / scale, atol=distance, err_msg=f"tangent of {name}")
-    seeds = {n: case.numbers(n).like(_random_like(rng, case, n)) for n in case.written if n in case.active}
+    seeds = {n: case.numbers(n).like(_random_like(rng, case, n)) for n in case.written if n in tangent}
     seed = -0.7 if case.routine.result is Result.NUMBER else 0.0
     left = seed * float(tangent["return"][0])
     left += sum(real_dot(bar[case.numbers(n).mask], tangent[n]) for n, bar in seeds.items())
