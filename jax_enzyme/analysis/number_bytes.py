@@ -220,7 +220,8 @@ class ByteRanges:
         typed = None if is_resize(call) else kind is not None
         for to, there in self._points_to.place(target).items():
             for item, here in self._points_to.place(source).items():
-                yield Copied(to, there, item, here, length, typed, left(self.layout, item, here))
+                rest = [n for n in (left(self.layout, to, there), left(self.layout, item, here)) if n is not None]
+                yield Copied(to, there, item, here, length, typed, min(rest, default=None))
 
     @cached_property
     def _most_copies(self) -> int:
