@@ -18,6 +18,7 @@ from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import call_effect, is_near_null
+from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached
@@ -53,11 +54,17 @@ class Nowhere:
                     found.add(given)
                 case I.Load(operands=[address]) if not self.points_to.of(address):
                     found.add([address])
+                case I.Load() if self._zeros.is_null(value):
+                    pass
                 case I.Load() if (stored := self._stored_pointers(value)) is not None:
                     found.add(stored)
                 case _:
                     return False
         return True
+
+    @cached_property
+    def _zeros(self) -> Zeros:
+        return Zeros(self.points_to)
 
     @remembered
     def _stored_pointers(self, load: I.Load) -> Sequence[Value] | None:
