@@ -45,13 +45,12 @@ class Compiled:
 
     def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
         """As much of the module as some of what it defines needs, and the names of that. A small module is taken
-        whole."""
-        if len(self.ir) < _SMALL:
+        whole, and one that defines nothing else."""
+        if len(self.ir) < _SMALL or wanted.issuperset(self.names.defined | self.names.local):
             return self.ir, self.names
         known = self._parts.get(wanted)
         if known is None:
-            text = linking.reduced(self.ir, wanted)
-            known = self._parts[wanted] = (text, linking.names(text))
+            known = self._parts[wanted] = linking.reduced(self.ir, wanted)
         return known
 
     @cached_property

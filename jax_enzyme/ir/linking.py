@@ -62,7 +62,10 @@ class Names:
 
 def names(program: str) -> Names:
     """The names of a module. RuntimeError where it is none."""
-    module = llvm.parse_assembly(program, llvm.create_context())
+    return _names(llvm.parse_assembly(program, llvm.create_context()), program)
+
+
+def _names(module: llvm.ModuleRef, program: str) -> Names:
     layout = llvm.create_target_data(module.data_layout)
     functions: list[str] = []
     sizes: dict[str, int] = {}
@@ -105,8 +108,8 @@ def _alias(line: str) -> str:
     return name[1:-1] if name.startswith('"') else name
 
 
-def reduced(program: str, wanted: Collection[str]) -> str:
-    """The program without what `wanted`, of what it defines for others, have no use for."""
+def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
+    """The program without what `wanted`, of what it defines for others, have no use for; with its names."""
     module = llvm.parse_assembly(program, llvm.create_context())
     _show(module, wanted)
     for value in (*module.functions, *module.global_variables):
@@ -114,7 +117,8 @@ def reduced(program: str, wanted: Collection[str]) -> str:
         if inside and value.linkage is llvm.Linkage.external:
             value.linkage = llvm.Linkage.internal
     _drop_dead(module)
-    return str(module)
+    text = str(module)
+    return text, _names(module, text)
 
 
 def same(first: str, second: str, wanted: Collection[str]) -> bool:
@@ -124,7 +128,7 @@ def same(first: str, second: str, wanted: Collection[str]) -> bool:
 
 
 def _essence(program: str, wanted: Collection[str]) -> str:
-    module = parse(reduced(program, wanted))
+    module = parse(reduced(program, wanted)[0])
     for symbol in (*module.functions.values(), *module.globals.values(), *module.aliases.values()):
         symbol.prefix = tuple(word for word in symbol.prefix if word not in _SEEN)
     module.named_metadata = {}  # the flags of the compiler

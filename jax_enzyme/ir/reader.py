@@ -6,8 +6,6 @@ read first, which checks the input, upgrades older spellings and takes bitcode t
 
 from __future__ import annotations
 
-import llvmlite.binding as llvm
-
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.foreign import texts_of_bitcode
@@ -61,32 +59,25 @@ def read(source: str | bytes) -> Module:
 
 def upgraded(source: str | bytes) -> str:
     """The same as text of this version."""
-    if isinstance(source, str) and '"Debug Info Version"' in source:
-        _check_without_debug_info(source)
     try:
-        if isinstance(source, bytes):
-            (read,) = texts_of_bitcode([source])
-            if isinstance(read, RuntimeError):
-                raise read
-            return read
-        parsed = llvm.parse_assembly(source, llvm.create_context())
-        parsed.verify()
-    except RuntimeError as error:
+        if isinstance(source, str):
+            return str(parse_verified(source))
+        (read,) = texts_of_bitcode([source])
+        if isinstance(read, RuntimeError):
+            raise read
+        return read
+    except (RuntimeError, VerifyError) as error:
+        if isinstance(source, str) and '"Debug Info Version"' in source and (rest := _without_debug_info(source)):
+            return rest
         raise ReadError(f"LLVM cannot read this: {error}") from error
-    return str(parsed)
 
 
-def _check_without_debug_info(source: str) -> None:
-    """What is broken and has debug information makes LLVM end the process (see `verify.parse_checked`). Where our own
-    parser knows the text, it is checked without that first; text that it does not know is left to LLVM."""
+def _without_debug_info(source: str) -> str | None:
+    """A text without its debug information, in case LLVM finds fault with that alone."""
     try:
-        module = parse(source)
-    except ReadError:
-        return
-    try:
-        parse_verified(to_text(module, debug=False))
-    except VerifyError as error:
-        raise ReadError(str(error)) from error
+        return str(parse_verified(to_text(parse(source), debug=False)))
+    except (ReadError, VerifyError):
+        return None
 
 
 class _ModuleReader(FunctionReader):

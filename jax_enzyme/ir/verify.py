@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from threading import Lock
 
 import llvmlite.binding as llvm
 
@@ -14,11 +15,14 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.verify_types import type_error
-from jax_enzyme.ir.writer import both_texts, has_debug_info, to_text
+from jax_enzyme.ir.writer import has_debug_info, to_text
 from jax_enzyme.ir.writer_instructions import InstructionWriter
 from jax_enzyme.ir.writer_values import WriteError
 
 _SHOWN = 10
+_READING = Lock()
+"""Held while LLVM takes debug information as it is, which holds for all of the process."""
+_AS_IT_IS = "-disable-auto-upgrade-debug-info"
 
 
 class VerifyError(ValueError):
@@ -39,31 +43,34 @@ def verify(module: Module) -> None:
 
 
 def parse_checked(module: Module) -> llvm.ModuleRef:
-    """LLVM's module of ours, verified by LLVM. Passes may crash on what is not.
-
-    Where there is debug information LLVM verifies while it reads, and ends the whole process if it finds fault with
-    anything but that: such a module is first tried without."""
-    if not has_debug_info(module):
+    """LLVM's module of ours, verified by LLVM: passes may crash on what is not. Without its debug information, where it
+    is that alone with which LLVM finds fault."""
+    try:
         return parse_verified(to_text(module))
-    without, whole = both_texts(module)
-    parse_verified(without)
-    return _parsed(whole)
+    except VerifyError:
+        if not has_debug_info(module):
+            raise
+    return parse_verified(to_text(module, debug=False))
 
 
 def parse_verified(text: str) -> llvm.ModuleRef:
-    """LLVM's module of a text, in a context of its own, verified."""
-    return _parsed(text, verified=False)
-
-
-def _parsed(text: str, verified: bool = True) -> llvm.ModuleRef:
-    """The same; of what is verified anyway it is not asked."""
+    """LLVM's module of a text, in a context of its own, verified. Left to itself LLVM verifies what has debug
+    information while it reads it, and ends the whole process if it finds fault."""
     try:
-        parsed = llvm.parse_assembly(text, llvm.create_context())
-        if not verified:
-            parsed.verify()
+        parsed = _as_it_is(text)
+        parsed.verify()
     except RuntimeError as error:
         raise VerifyError([f"LLVM rejects the module: {error}"]) from error
     return parsed
+
+
+def _as_it_is(text: str) -> llvm.ModuleRef:
+    with _READING:
+        llvm.set_option("", f"{_AS_IT_IS}=true")
+        try:
+            return llvm.parse_assembly(text, llvm.create_context())
+        finally:
+            llvm.set_option("", f"{_AS_IT_IS}=false")
 
 
 def _module_problems(module: Module) -> Iterator[str]:

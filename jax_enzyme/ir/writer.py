@@ -19,14 +19,6 @@ def to_text(module: Module, *, debug: bool = True) -> str:
     return _ModuleWriter(module, debug).write()
 
 
-def both_texts(module: Module) -> tuple[str, str]:
-    """The text without debug information and without the numbers of long tables, to be verified, and the whole text.
-    What they have in common is written once."""
-    without, whole = _ModuleWriter(module, debug=False, tables=False), _ModuleWriter(module)
-    whole.bare = without.bare
-    return without.write(), whole.write()
-
-
 def function_text(module: Module, function: Function) -> str:
     """One function alone, for reports and messages."""
     writer = _ModuleWriter(module)

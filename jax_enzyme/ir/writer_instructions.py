@@ -14,10 +14,9 @@ _CALL_KINDS = ("tail", "musttail", "notail")
 
 
 class InstructionWriter(ValueWriter):
-    def __init__(self, module: Module, debug: bool = True, tables: bool = True) -> None:
-        super().__init__(module, debug, tables)
+    def __init__(self, module: Module, debug: bool = True) -> None:
+        super().__init__(module, debug)
         self.subprogram = ""
-        self.bare: dict[I.Instruction, str] = {}
 
     def instruction(self, instruction: I.Instruction) -> None:
         for record in instruction.records:
@@ -26,9 +25,7 @@ class InstructionWriter(ValueWriter):
 
     def instruction_text(self, instruction: I.Instruction) -> str:
         """One instruction, attachments included, on one line (a switch on several)."""
-        text = self.bare.get(instruction)
-        if text is None:
-            text = self.bare[instruction] = self.shapes[type(instruction)](self, instruction)
+        text = self.shapes[type(instruction)](self, instruction)
         if instruction.metadata:
             text += self.attachments(instruction.metadata)
         if self.subprogram and isinstance(instruction, I.CallBase):

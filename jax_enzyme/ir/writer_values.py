@@ -22,10 +22,9 @@ class WriteError(ValueError):
 class ValueWriter:
     """`names` maps globals, and the locals of the functions written so far, to their printed names."""
 
-    def __init__(self, module: Module, debug: bool = True, tables: bool = True) -> None:
+    def __init__(self, module: Module, debug: bool = True) -> None:
         self.module = module
         self.debug = debug
-        self.tables = tables
         self.lines: list[str] = []
         self.names: dict[V.Value, str] = global_names(module)
         self._attached: dict[MDNode, str] = {}
@@ -147,7 +146,7 @@ class ValueWriter:
         V.Poison: lambda _, __: "poison",
         V.ZeroInitializer: lambda _, __: "zeroinitializer",
         V.ConstantAggregate: _aggregate,
-        V.ConstantTable: lambda self, v: v.text if self.tables else "zeroinitializer",
+        V.ConstantTable: lambda _, v: v.text,
         V.ConstantSplat: lambda self, v: f"splat ({self.typed(v.element)})",
         V.ConstantString: lambda self, v: f'c"{escape(v.data.decode("latin-1"))}"',
         V.ConstantExpr: _expression,

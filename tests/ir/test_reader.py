@@ -22,7 +22,8 @@ from jax_enzyme.ir.lexer import tokenize
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.reader import ReadError, parse, read
-from jax_enzyme.ir.writer import both_texts, to_text
+from jax_enzyme.ir.verify import parse_checked
+from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.retyping import literal_structures
 from tests.ir.support import FIXTURES, printed_by_llvm
 
@@ -180,7 +181,7 @@ def test_llvm_s_own_complaints_come_as_read_errors() -> None:
 
 
 def test_broken_module_with_debug_information_raises() -> None:
-    """LLVM alone would end the process here."""
+    """LLVM alone would end the process here. Where the debug information alone is broken, the rest is read."""
     text = """
         define i32 @f() !dbg !2 {
           %a = add i32 %b, 1
@@ -197,6 +198,12 @@ def test_broken_module_with_debug_information_raises() -> None:
         """
     with pytest.raises(ReadError, match="dominate"):
         read(text)
+    whole = text.replace("add i32 %b, 1", "add i32 1, 1")
+    assert read(whole).functions["f"].metadata
+    module = read(whole.replace("unit: !0, ", ""))
+    assert not module.functions["f"].metadata
+    module = parse(whole.replace("unit: !0, ", ""))
+    assert "add i32 1, 1" in str(parse_checked(module)) and "!dbg" not in str(parse_checked(module))
 
 
 def test_bitcode() -> None:
@@ -346,9 +353,6 @@ def test_long_tables_of_numbers_are_kept_as_text() -> None:
         "addresses": V.ConstantAggregate,
     }
     assert printed_by_llvm(to_text(module)) == printed_by_llvm(text)
-    verified, whole = both_texts(module)
-    assert "double 7.0" not in verified and verified.count("zeroinitializer") == 2
-    assert "double 7.0" in whole and printed_by_llvm(whole) == printed_by_llvm(text)
     literal_structures(module)
     assert "[300 x { [2 x i32], double }] [{ [2 x i32], double } { [2 x i32] [i32 0, i32 -1]" in to_text(module)
     assert printed_by_llvm(to_text(module))
