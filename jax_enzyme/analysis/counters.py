@@ -55,6 +55,33 @@ def tests(loop: Loop) -> Iterator[Test]:
                 yield Test(found, own, bound, block)
 
 
+def repeats(loop: Loop, source: BasicBlock) -> int | None:
+    """In which iteration a loop is left, from 0 on, by a block that every iteration runs and that compares a counter
+    which goes from one constant to another, whatever its bits may hold; None where there is no such number."""
+    for test in tests(loop):
+        counter, ends, bound = test.counted, loop.ends(test.counted.phi), int_value(test.bound)
+        start, type_ = int_value(ends[0]) if ends is not None else None, counter.phi.type
+        if test.block is not source or counter.casts or not isinstance(type_, T.IntType):
+            continue
+        if start is None or counter.added is None or bound is None:
+            continue
+        first = start + counter.added
+        predicate, forward = test.predicate, counter.step > 0
+        if predicate != "ne" and not (predicate[0] in "su" and (predicate[1] == "l") is forward):
+            continue
+        past = predicate[2:] == "e"
+        count, rest = divmod((bound - first) * (1 if forward else -1) + past, abs(counter.step))
+        count += rest > 0 and predicate != "ne"
+        if (count < 0 or rest) and predicate == "ne":
+            continue
+        count = max(0, count)
+        values = (first, first + counter.step * count, bound)
+        half = 1 << (type_.bits - 1)
+        if max(values) < half and min(values) >= (0 if predicate[0] == "u" else -half):
+            return count
+    return None
+
+
 def way(loop: Loop) -> tuple[Value, Value] | None:
     """From where to where a counter of 64 bits goes, one by one, by which alone a loop is left, at its end: so many
     iterations has it. None where no counter does."""

@@ -23,6 +23,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from jax_enzyme.analysis.counters import repeats
 from jax_enzyme.analysis.guards import SWAPPED, Condition, conjuncts
 from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, IntegerFacts, TripCount
 from jax_enzyme.analysis.loops import Loop
@@ -41,7 +42,7 @@ def trip_count(facts: IntegerFacts, loop: Loop) -> TripCount:
     exits = [source for source, target in loop.exit_edges if not facts.ends_program(target)]
     alone = len(exits) == 1
     counts = [exit_count(facts, loop, source, alone) for source in exits if facts.once_per_iteration(source, loop)]
-    for condition, copies in _copied(facts, loop, exits):
+    for condition, copies in _copied(facts, loop, exits) if len(exits) > 1 else ():
         alone = copies == len(exits)
         counts.append(_count(facts, loop, condition, alone))
     maxima = [count.maximum for count in counts if count.maximum is not None]
@@ -80,6 +81,9 @@ def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool)
     branch = source.terminator
     if not isinstance(branch, I.CondBranch):
         return UNKNOWN
+    known = repeats(loop, source)
+    if known is not None:
+        return TripCount(Polynomial.constant(known), known)
     stay = branch.targets[0] in loop
     conditions, whole = conjuncts(branch.operands[0], stay, source)
     counts = [_count(facts, loop, condition, alone and whole and len(conditions) == 1) for condition in conditions]

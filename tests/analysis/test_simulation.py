@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from jax_enzyme.analysis import simulation
+from jax_enzyme.analysis.counters import repeats
+from jax_enzyme.analysis.folding import compared
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.reader import parse
@@ -52,6 +57,22 @@ def test_columns_and_steps_agree(bits: int, test: str, monkeypatch: pytest.Monke
             found[-1].append(run and (run.count, [run.ranges.get(phi) for phi in phis]))
     assert found[0] == found[1]
     assert any(found[0])
+
+
+def test_counters_between_constants_are_counted_as_they_run() -> None:
+    """Whatever a loop compares its counter with: where a number is told, it is that of the run, wrapped or not."""
+    told = 0
+    steps = list(itertools.product((-128, 0, 5), (1, 2, -1, -3), (-2, 5, 127)))
+    for predicate, tested in itertools.product("eq ne slt sle sgt sge ult ule ugt uge".split(), ("%i", "%next")):
+        for start, step, limit in steps:
+            test = f"%end = icmp {predicate} i8 {tested}, {limit}"
+            (loop,) = Loops.of(parse(LOOP.format(bits=8, start=start, step=step, test=test)).functions["f"]).all
+            count = repeats(loop, loop.header)
+            numbers = ((start + step * k + (step if tested == "%next" else 0) + 128) % 256 - 128 for k in range(257))
+            left = next((k for k, x in enumerate(numbers) if compared(predicate, x, limit, 8)), None)
+            assert count in (None, left)
+            told += count is not None
+    assert told > 150
 
 
 def test_long_loops_are_not_run_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
