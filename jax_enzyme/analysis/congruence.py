@@ -12,9 +12,9 @@ certain (`trunc`, a multiplication by a large constant, as in hash functions), o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
+from typing import NamedTuple
 
 _LARGE = 1 << 31
 """A product with a factor beyond this has bits cut off: of its congruence the power of two alone is kept."""
@@ -23,8 +23,7 @@ MANY = 128
 _TOO_MANY = 2 * MANY
 
 
-@dataclass(frozen=True, slots=True)
-class Congruence:
+class Congruence(NamedTuple):
     """All integers `offset` + k * `modulus`, in normal form 0 <= offset < modulus unless the modulus is 0; or, where
     there is a `last` of them, those from `offset` to it."""
 
@@ -77,7 +76,7 @@ class Congruence:
             return False
         return other.modulus % unit == 0 and (other.offset - self.offset) % unit == 0
 
-    def __add__(self, other: Congruence) -> Congruence:
+    def __add__(self, other: Congruence) -> Congruence:  # pyright: ignore[reportIncompatibleMethodOverride]
         if self.modulus == 0 == other.modulus:
             return Congruence(self.offset + other.offset, 0)
         a, b = self.span, other.span
@@ -90,7 +89,7 @@ class Congruence:
             return Congruence(self.offset - other.offset, 0)
         return self + other * Congruence(-1, 0)
 
-    def __mul__(self, other: Congruence) -> Congruence:
+    def __mul__(self, other: Congruence) -> Congruence:  # pyright: ignore[reportIncompatibleMethodOverride]
         for one, factor in ((self, other.offset), (other, self.offset)):
             exact = (other if one is self else self).modulus == 0
             if exact and one.last is not None and abs(factor) < _LARGE:

@@ -177,9 +177,11 @@ def _enters_unknown(instruction: I.CallBase) -> bool:
 def may_call_back(call: I.CallBase) -> bool:
     """A call of code that is not there, and of which nothing is known, which may have been given functions in memory,
     or as integers."""
-    if declared_callee(call) is None or call_effect(call) is not None or leaves_pointers(call):
+    if declared_callee(call) is None or not any(map(_may_lead_on, call.arguments)):
+        return False  # most calls are of mathematical functions
+    if call_effect(call) is not None or leaves_pointers(call):
         return False
-    return any(map(_may_lead_on, call.arguments)) and standard().for_call(call.callee.name, call.function_type) is None
+    return standard().for_call(call.callee.name, call.function_type) is None
 
 
 def _leaves_outside(store: I.Store) -> bool:

@@ -103,9 +103,11 @@ def merge(into: dict[K, Offsets], more: dict[K, Offsets], most: int) -> list[K]:
     changed: list[K] = []
     for key, offsets in more.items():
         old = into.get(key)
-        if old is not None and offsets <= old:
+        if old is offsets:
             continue
         if old is not None:
+            if offsets <= old:
+                continue
             # What another one includes goes, so that a join of many stays when its parts come again.
             offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
             if not offsets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reach import Reached
@@ -28,8 +29,10 @@ def _roots(module: Module) -> Iterator[MDValue]:
     for function in module.functions.values():
         yield from (node for _, node in function.metadata)
         for instruction in function.instructions():
-            yield from (node for _, node in instruction.metadata)
-            yield from _operands(instruction.operands)
+            for _, node in instruction.metadata:
+                yield node
+            if isinstance(instruction, CallBase):
+                yield from _operands(instruction.operands)
 
 
 def _operands(operands: Iterable[object]) -> Iterator[MDValue]:
