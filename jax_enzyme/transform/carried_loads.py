@@ -49,7 +49,8 @@ from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, ConstantFloat, ConstantInt, Value, int_value, is_zero
+from jax_enzyme.ir.sameness import is_same
+from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import on_copy, phis, replace_values
 
@@ -337,7 +338,7 @@ class _Loading:
         match instruction:
             case I.Load() if instruction is start:
                 return self._is_at(instruction, instruction.operands[0], where)
-            case I.Store() if _is_same(instruction.operands[0], start):
+            case I.Store() if is_same(instruction.operands[0], start):
                 return self._is_at(instruction, instruction.operands[1], where)
             case I.Call() if is_zero(start) and call_effect(instruction) is Effect.MEMORY_SET:
                 block = self._facts.block_of[instruction]
@@ -386,14 +387,3 @@ def _ways(phi: I.Phi, loop: Loop) -> tuple[Value, Value]:
     """What a phi of a header is in the first iteration, and in all later ones."""
     start, later = (next(v for v, b in phi.incoming if (b in loop) is inside) for inside in (False, True))
     return start, later
-
-
-def _is_same(one: Value, other: Value) -> bool:
-    """Are two values one, or constants of the same bits?"""
-    match one, other:
-        case ConstantInt(), ConstantInt():
-            return one.type == other.type and one.value == other.value
-        case ConstantFloat(), ConstantFloat():
-            return one.type == other.type and one.text == other.text
-        case _:
-            return one is other

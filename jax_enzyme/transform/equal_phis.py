@@ -22,10 +22,12 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.sameness import does_same, is_same
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, substitute
 
 _DEPTH = 8
+_PURE = (I.BinaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr)
 
 
 def compute_where_joined(function: Function) -> bool:
@@ -45,30 +47,11 @@ def compute_where_joined(function: Function) -> bool:
 
 def _equal(values: Sequence[Value], depth: int) -> bool:
     first = values[0]
-    if all(v is first or _same_constant(v, first) for v in values):
+    if all(is_same(v, first) for v in values):
         return True
-    if depth == 0 or not all(_same_operation(v, first) for v in values):
+    if depth == 0 or not isinstance(first, _PURE) or first.opcode in I.INTEGER_DIVISIONS:
         return False
-    return all(_equal(operands, depth - 1) for operands in _operands(values))
-
-
-def _same_constant(x: Value, y: Value) -> bool:
-    return x.type == y.type and int_value(x) is not None and int_value(x) == int_value(y)
-
-
-def _same_operation(x: Value, y: Value) -> bool:
-    match x, y:
-        case (I.BinaryOp(), I.BinaryOp()) if x.opcode in I.INTEGER_DIVISIONS:
-            return False
-        case (I.Compare(), I.Compare()) if x.predicate != y.predicate:
-            return False
-        case (I.GetElementPtr(), I.GetElementPtr()) if x.source_type != y.source_type:
-            return False
-        case (I.BinaryOp() | I.Cast() | I.Compare() | I.Select() | I.GetElementPtr(), I.Instruction()):
-            kinds = (x.type, [o.type for o in x.operands]), (y.type, [o.type for o in y.operands])
-            return x.opcode == y.opcode and x.flags == y.flags and kinds[0] == kinds[1]
-        case _:
-            return False
+    return all(does_same(first, v) for v in values) and all(_equal(vs, depth - 1) for vs in _operands(values))
 
 
 def _operands(values: Sequence[Value]) -> list[tuple[Value, ...]]:

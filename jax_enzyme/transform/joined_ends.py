@@ -28,7 +28,7 @@ any case. The latch runs once more than before, in the last iteration.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from jax_enzyme.analysis.folding import compared
 from jax_enzyme.analysis.guards import Condition, Guards
@@ -41,6 +41,7 @@ from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import made_of, reached
+from jax_enzyme.ir.sameness import does_same, is_same
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Poison, Value, int_value
 from jax_enzyme.transform.rewriting import forget_records, on_copy, phis, replace_values
 
@@ -48,8 +49,6 @@ _MOVABLE = (
     I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Freeze, I.GetElementPtr, I.Load, I.Store, I.Call,
 )  # fmt: skip
 _EARLY = (I.BinaryOp, I.Cast, I.Compare, I.GetElementPtr)
-_APART = ("operands", "metadata", "records", "name")
-"""Fields that may differ between two instructions of which one is to be made."""
 Alike = tuple[I.Instruction, ...]
 """An instruction of each end."""
 
@@ -150,7 +149,7 @@ def _is_asked_alike(conditions: Sequence[Value], at_latch: Callable[[Value], boo
     first = conditions[0]
     if not isinstance(first, I.Compare) or not isinstance(first.operands[0].type, T.IntType):
         return False
-    same = (_is_like(first, c) and _same_all(first.operands, made_of(c)) for c in conditions)
+    same = (_is_like(first, c) and all(map(is_same, first.operands, made_of(c))) for c in conditions)
     return all(same) and all(map(at_latch, first.operands))
 
 
@@ -202,27 +201,17 @@ def _alike(loop: Loop, tests: Sequence[BasicBlock]) -> list[Alike]:
 
 
 def _is_like(x: I.Instruction, y: Value) -> bool:
-    if not isinstance(x, _MOVABLE) or type(x) is not type(y):
-        return False
-    if isinstance(x, I.CallBase) and (x.bundles or x.type == T.VOID):
-        return False
-    return all(getattr(x, f.name) == getattr(y, f.name) for f in fields(x) if f.name not in _APART)
+    is_effect = isinstance(x, I.CallBase) and (x.bundles or x.type == T.VOID)
+    return isinstance(x, _MOVABLE) and not is_effect and does_same(x, y)
 
 
 def _may_join(user: I.Instruction, xs: Sequence[Value], number: dict[I.Instruction, int]) -> bool:
     """Is an operand the same for all ends, made by all, or one of some values from before?"""
     made = {number.get(x) if isinstance(x, I.Instruction) else None for x in xs}
-    if _same_all([xs[0]] * len(xs), xs) or made != {None}:
+    if all(is_same(xs[0], x) for x in xs) or made != {None}:
         return len(made) == 1
     is_fixed = isinstance(user, I.Call | I.GetElementPtr) and any(isinstance(x, Constant) for x in xs)
     return not is_fixed and len({x.type for x in xs}) == 1
-
-
-def _same_all(xs: Sequence[Value], ys: Sequence[Value]) -> bool:
-    return all(
-        x is y or (x.type == y.type and int_value(x) is not None and int_value(x) == int_value(y))
-        for x, y in zip(xs, ys, strict=True)
-    )
 
 
 class _Join:
@@ -282,7 +271,7 @@ class _Join:
         first = values[0]
         if first in self._made:
             return self._made[first]
-        return first if _same_all([first] * len(values), values) else self._phi(values)
+        return first if all(is_same(first, v) for v in values) else self._phi(values)
 
     def _phi(self, values: Sequence[Value]) -> I.Phi:
         phi = I.Phi(values[0].type, "phi", [])
@@ -312,7 +301,7 @@ class _Join:
     def _left(self, out: BasicBlock, values: Sequence[Value | None]) -> Value:
         """What one of the ways out takes along; None: of those that go the other way."""
         given = [v for v in values if v is not None]
-        first, is_one = given[0], _same_all(given[:1] * len(given), given)
+        first, is_one = given[0], all(is_same(given[0], v) for v in given)
         if first in self._made:
             return self._behind(out, self._made[first])
         if is_one and isinstance(first, Constant | Argument):

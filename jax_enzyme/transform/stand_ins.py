@@ -49,6 +49,8 @@ def forget_unentered(module: Module, root: str) -> bool:
     which may leave addresses for it), have the trap alone. A class's table holds all of its functions, the bindings of
     a Fortran type all of its procedures: once calls through them are direct, most of these are nobody's, and longer
     than all that is called. Whether there were any."""
+    if all(f.is_declaration or f.name == root for f in module.functions.values()):
+        return False
     lists = (v.initializer for v in module.globals.values() if v.name.startswith("llvm."))
     told = dict.fromkeys(f for held in lists if held is not None for f in named_functions(held) if not f.is_declaration)
     entered = reachable_functions(module.functions[root], *told)

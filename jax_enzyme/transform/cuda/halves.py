@@ -20,7 +20,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.sameness import is_same
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.rewriting import place, replace_values
 
@@ -78,11 +79,7 @@ def _bits(word: Value, lanes: Lanes) -> tuple[Value | None, int]:
 def _is_alike(shuffle: I.Instruction, first: I.Instruction, form: Shuffles) -> bool:
     """Whether two shuffles move what they are given in the same way."""
     pairs = zip(shuffle.operands, first.operands, strict=True)
-    return all(n == form.value or _is_same(a, b) for n, (a, b) in enumerate(pairs))
-
-
-def _is_same(a: Value, b: Value) -> bool:
-    return a is b or (int_value(a) is not None and int_value(a) == int_value(b))
+    return all(n == form.value or is_same(a, b) for n, (a, b) in enumerate(pairs))
 
 
 def _shuffled(
