@@ -2,7 +2,7 @@
 
 `parse("0 if x1 == 0 else x1 * pow(x0, x1 - 1)")` gives a tree over the arguments `x0`, `x1` ... and the result `y` of
 the operation. The same tree is emitted as IR (`rules.emit`), evaluated in tests against a reference of any precision
-(`evaluate`), printed in the documentation (`text`), and asked for the values that it reads (`variables`).
+(`evaluate`), printed in the documentation (`text`), and asked for the values that it reads (`Expr.variables`).
 
 Numbers are untyped, as in mathematics: where an integer argument meets a floating-point one it is converted.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -27,6 +27,18 @@ class Expr:
 
     def __str__(self) -> str:
         return text(self)
+
+    @functools.cached_property
+    def variables(self) -> frozenset[str]:
+        """The names of the values that the formula reads."""
+        own = {self.name} if isinstance(self, Var) else set[str]()
+        return frozenset(own).union(*(child.variables for child in children(self)))
+
+    @functools.cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of functions in the formula, outer ones first."""
+        own = (self,) if isinstance(self, Call) else ()
+        return (*own, *(call for child in children(self) for call in child.calls))
 
 
 @dataclass(frozen=True)
@@ -174,26 +186,10 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return ()
 
 
-@functools.cache
-def variables(expr: Expr) -> frozenset[str]:
-    """The names of the values that a formula reads."""
-    if isinstance(expr, Var):
-        return frozenset({expr.name})
-    return frozenset[str]().union(*map(variables, children(expr)))
-
-
-def calls(expr: Expr) -> Iterator[Call]:
-    """The calls of functions in a formula, outer ones first."""
-    if isinstance(expr, Call):
-        yield expr
-    for child in children(expr):
-        yield from calls(child)
-
-
 def variables_beside(expr: Expr, known: Collection[Expr]) -> frozenset[str]:
     """The names of the values that a formula reads where the values of some parts are known."""
     if not known or isinstance(expr, Var):
-        return variables(expr)
+        return expr.variables
     if expr in known:
         return frozenset()
     return frozenset[str]().union(*(variables_beside(child, known) for child in children(expr)))

@@ -9,12 +9,11 @@ another floating-point type (`fpext`, `fptrunc`) the product is converted, and t
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from jax_enzyme.ir import types as T
-from jax_enzyme.rules.expr import Expr, parse, variables_beside
+from jax_enzyme.rules.expr import Expr, parse
 
 
 class Kind(enum.Enum):
@@ -80,12 +79,6 @@ class Rule:
     @property
     def arity(self) -> int:
         return len(self.parameters)
-
-    def needs(self, active: Sequence[bool], known: Collection[Expr] = ()) -> frozenset[str]:
-        """The values (`x0` ..., `y`) that the derivative reads when the arguments marked in `active` vary: what reverse
-        has to keep, besides the values of parts of formulas that are `known`."""
-        used = [p for p, varies in zip(self.partials, active, strict=True) if varies and isinstance(p, Expr)]
-        return frozenset[str]().union(*(variables_beside(p, known) for p in used))
 
     def accepts(self, signature: T.FunctionType) -> bool:
         """Can a function of this type be the one that the rule is about? (Another one may have the same name.) What is

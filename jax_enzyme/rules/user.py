@@ -31,7 +31,7 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.declare import PURE
 from jax_enzyme.rules.effects import effect
-from jax_enzyme.rules.expr import Call, Expr, children, functions, parse, text, variables
+from jax_enzyme.rules.expr import Call, Expr, children, functions, parse, text
 from jax_enzyme.rules.pairs import attribute, user_routine
 from jax_enzyme.rules.rule import ANYTHING, Rule, smooth, zero
 from jax_enzyme.rules.table import Rules, standard
@@ -137,7 +137,7 @@ def _formula(symbol: str, given: str | float, count: int) -> str:
     except (SyntaxError, ValueError) as error:
         raise SignatureError(f"the rule for `{symbol}` does not parse: {error}", formula) from error
     known = {"y", *(f"x{i}" for i in range(count))}
-    if strange := sorted(variables(parsed) - known):
+    if strange := sorted(parsed.variables - known):
         raise SignatureError(
             f"the rule for `{symbol}` reads {', '.join(strange)}", formula, f"known are {', '.join(sorted(known))}"
         )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jax_enzyme.rules.expr import Binary, Const, Expr, Neg, Var, Where, evaluate, functions, parse, text, variables
+from jax_enzyme.rules.expr import Binary, Const, Expr, Neg, Var, Where, evaluate, functions, parse, text
 from jax_enzyme.rules.table import standard
 
 
@@ -24,7 +24,7 @@ def test_what_is_not_understood_is_refused(formula: str) -> None:
 
 def test_variables_and_functions() -> None:
     formula = parse("0 if x1 == 0 else y*log(x0)")
-    assert variables(formula) == {"x0", "x1", "y"}
+    assert formula.variables == {"x0", "x1", "y"}
     assert functions(formula) == {"log"}
 
 

@@ -38,7 +38,7 @@ from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.rules.expr import Call, Expr, Var, calls
+from jax_enzyme.rules.expr import Call, Expr, Var, variables_beside
 from jax_enzyme.rules.rule import Kind
 
 Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
@@ -302,10 +302,10 @@ class Adjoints:
             if not self.is_active(operand):
                 continue
             called: dict[Expr, I.CallBase] = {
-                c: self._called[key] for c in calls(partial) if (key := _key(c, names)) in self._called
+                c: self._called[key] for c in partial.calls if (key := _key(c, names)) in self._called
             }
-            needed = rule.needs([i == index for i in range(rule.arity)], called)
-            environment = {name: self._sources.value(names[name]) for name in sorted(needed)}
+            needed = sorted(variables_beside(partial, called))
+            environment = {name: self._sources.value(names[name]) for name in needed}
             known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
             term = self._partials.scaled(partial, environment, adjoint, known)
             if (environment or known) and self._facts.may_be_dropped(instruction):
