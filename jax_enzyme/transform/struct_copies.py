@@ -18,7 +18,7 @@ GPU, which is to meet loads and stores alone in memory that it shares.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import call_effect, reachable_functions
@@ -86,8 +86,23 @@ def _members(layout: DataLayout, call: I.CallBase) -> _Scalars | None:
         if isinstance(pointer, I.Alloca) and int_value(pointer.operands[0]) == 1:
             type_ = pointer.allocated_type
             if isinstance(layout.body(type_), T.StructType) and layout.alloc_size(type_) == size:
-                return list(layout.scalars(type_))
+                return list(_with_gaps(layout, layout.scalars(type_), size))
     return None
+
+
+def _with_gaps(layout: DataLayout, scalars: Iterable[tuple[int, T.Type]], size: int) -> Iterator[tuple[int, T.Type]]:
+    """Scalars of a local variable, and what lies between and behind them: a union has the type of one of its members,
+    whose gaps may hold bytes of another one."""
+    end = 0
+    for offset, type_ in (*scalars, (size, T.I8)):
+        while end < offset:
+            step = next(n for n in (8, 4, 2, 1) if end % n == 0 and end + n <= offset)
+            yield end, T.IntType(8 * step)
+            end += step
+        if offset < size:
+            whole = 8 * layout.store_size(type_)
+            yield offset, T.IntType(whole) if isinstance(type_, T.IntType) else type_
+            end = offset + whole // 8
 
 
 def _of_source(members: list[Member]) -> _Scalars | None:

@@ -123,6 +123,32 @@ CASES = {
         {"n": 5},
         [RNG.standard_normal(5)],
     ),
+    "a union, with numbers in the gaps of its first member": (
+        """
+        struct b { float w; double h; int k; };
+        typedef struct { union { struct b b; double r[3]; } u; int tag; } record;
+        __attribute__((noinline)) static void put(record *o, const record *i) { *o = *i; }
+        double program(int n, const double *x) {
+            record a[4], t;
+            double s = 0;
+            for (int i = 0; i < n; i++) {
+                record v;
+                v.tag = i % 2;
+                if (v.tag) v.u.b = (struct b){2, x[i], i};
+                else { v.u.r[0] = x[i] * x[i]; v.u.r[1] = x[0]; v.u.r[2] = x[i] + 1; }
+                put(&a[i], &v);
+            }
+            t = a[0]; a[0] = a[n - 1]; put(&a[n - 1], &t);
+            for (int i = 0; i < n; i++)
+                s += a[i].tag ? a[i].u.b.w * a[i].u.b.h * a[i].u.b.k : a[i].u.r[0] * a[i].u.r[1] + a[i].u.r[2];
+            return s;
+        }
+        """,
+        "program",
+        "n: i32, x: f64[n] -> f64",
+        {"n": 4},
+        [RNG.uniform(0.5, 1.5, 4)],
+    ),
     "pointers that step through arrays": (
         "double dot(int n, const double *u, const double *v) { double s = 0.5; "
         "while (n-- > 0) s += *u++ * *v++ * s; return s; }",
