@@ -5,7 +5,7 @@ Memory is not dealt with here: a load's result depends on memory, and copying ca
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.objects import called_routine
+from jax_enzyme.analysis.objects import call_effect, called_routine
 from jax_enzyme.analysis.rounding import rounds
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
@@ -93,4 +93,4 @@ def is_opaque_call(instruction: Value) -> bool:
     callee = callee_of(instruction)
     if callee is None:
         return True
-    return callee.is_declaration and effect(callee.name) is None and called_routine(instruction) is None
+    return callee.is_declaration and call_effect(instruction) is None and called_routine(instruction) is None

@@ -10,7 +10,7 @@ import pytest
 
 import jax_enzyme as je
 from jax_enzyme.errors import DifferentiationError, NoRuleError
-from jax_enzyme.ir.arrays import Vjp
+from jax_enzyme.ir.arrays import Jvp, Vjp
 from tests.languages.conftest import KERNELS, check, positive
 from tests.support.engine import agree, native, pulled, three_way
 from tests.support.native import KernelStatus
@@ -185,9 +185,10 @@ def test_numbers_that_are_written_and_read_again_are_refused(name: str) -> None:
     source = (KERNELS / "input_output.f90").read_text()
     kernel = native(source, name, VECTOR, {"n": 3}, "fortran", order="F")
     kernel.run((), [positive(3)])
-    with pytest.raises(NoRuleError, match="OutputReal64") as caught:
-        three_way(kernel, [positive(3)])
-    assert caught.value.place is not None and caught.value.place.startswith("kernel.f90:")
+    for step in (Jvp((True, False)), Vjp((True, False), (False, True))):
+        with pytest.raises(NoRuleError, match="OutputReal64") as caught:
+            kernel.run((step,), [])
+        assert caught.value.place is not None and caught.value.place.startswith("kernel.f90:")
 
 
 # An arithmetic if has a way of its own for equality.
