@@ -236,6 +236,12 @@ double before_null(int n, const double *x) {
   const double *p = n > 3 ? 0 : x + 1;
   return p[-1]; /* before_null */
 }
+double less_than_none(int n, const double *x) {
+  double *p = malloc((n - 5) * sizeof *p); /* negative_size */
+  if (!p) return 0;
+  free(p);
+  return x[0];
+}
 double endless(int n, const double *x) {
   double s = 0;
   while (n > 0) /* endless */
@@ -286,6 +292,7 @@ BAD = [
     ),
     ("null_member", "null_member", "reads at a null pointer, address 16"),
     ("before_null", "before_null", "reads at a null pointer"),
+    ("less_than_none", "negative_size", "asks for memory of a negative size"),
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),
 ]

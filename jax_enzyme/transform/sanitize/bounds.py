@@ -19,7 +19,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import comes_from_fortran, resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declared_name, uses
-from jax_enzyme.ir.values import Argument, ConstantNull, Value
+from jax_enzyme.ir.values import Argument, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
@@ -223,14 +223,23 @@ def own_memory(function: Function, runtime: Runtime) -> Checks:
         name = declared_name(instruction)
         if not name or not isinstance(instruction, I.Call):
             return None
-        given = instruction.arguments
         if name in _PLAIN:
-            return lambda at: runtime.call(at, _PLAIN[name], *(_wide(at, g) for g in given))
+            return lambda at: _allocate(at, instruction, _PLAIN[name])
         if name == "free":
             return lambda at: _free(at, instruction)
         if name == "realloc":
             return lambda at: _realloc(at, instruction)
         return None
+
+    def _allocate(at: Builder, call: I.Call, name: str) -> Value:
+        made = runtime.call(at, name, *(_wide(at, g) for g in call.arguments))
+        checks[at.block.instructions[-1]] = _negative(call)
+        return made
+
+    def _negative(call: I.Call) -> list[Check]:
+        """Sizes that are negative, and come as more than all there is: some callers go on where they get none."""
+        sizes = [a for a in call.arguments if T.is_int(a.type) and ((known := int_value(a)) is None or known < 0)]
+        return [_negative_size(runtime, call, size) for size in sizes]
 
     def _free(at: Builder, call: I.Call) -> Value:
         memory = call.arguments[0]
@@ -247,11 +256,16 @@ def own_memory(function: Function, runtime: Runtime) -> Checks:
         slot = _slot(function)
         made = runtime.call(at, "realloc", call.arguments[0], call.arguments[1], runtime.place(call), slot)
         status = at.load(T.I64, slot, 8)
-        checks[at.block.instructions[-1]] = [_failed(status)]
+        checks[at.block.instructions[-1]] = [*_negative(call), _failed(status)]
         return made
 
     rewrite(function, change_of)
     return checks
+
+
+def _negative_size(runtime: Runtime, call: I.Call, size: Value) -> Check:
+    status = runtime.failure("asks for memory of a negative size", call)
+    return Check(lambda at: at.icmp("slt", size, const_int(size.type, 0)), lambda at: status)
 
 
 def _failed(status: Value) -> Check:
