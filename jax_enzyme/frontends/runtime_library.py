@@ -14,6 +14,7 @@ from importlib import resources
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.mpi_objects import makes_objects, without_objects
+from jax_enzyme.frontends.mpi_pairs import reduces_pairs, without_pairs
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.passes import inline_everything
@@ -47,9 +48,11 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What they have no use for is left out, where that is not done yet (`reduced`); a small module that needs nothing
     stays as it is."""
-    if _makes_mpi_objects_in_fortran(ir):
+    if _asks_mpi_in_fortran(ir):
         called = parse(linking.link(linking.reachable(ir, roots), [_compiled(_MPI_OF_FORTRAN)]))
         ir = to_text(inline_everything(called, roots, ["sroa", "instcombine", "simplifycfg"]))
+    if reduces_pairs(ir):
+        ir = without_pairs(linking.reachable(ir, roots))
     if makes_objects(ir):
         ir = without_objects(linking.reachable(ir, roots))
     if (reduced or len(ir) < LARGE) and not _needed(ir, frozenset()):
@@ -69,10 +72,10 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     return ir
 
 
-def _makes_mpi_objects_in_fortran(ir: str) -> bool:
-    """Whether a module makes requests or datatypes of MPI as Fortran does. What they are of is known when it is said
-    by value, as C says it."""
-    return any(f"@mpi_{name}" in ir for name in ("type_", "send_init_", "recv_init_"))
+def _asks_mpi_in_fortran(ir: str) -> bool:
+    """Whether a module makes requests or datatypes of MPI as Fortran does, or reduces pairs. What they are of is known
+    when it is said by value, as C says it."""
+    return any(f"@mpi_{name}" in ir for name in ("type_", "send_init_", "recv_init_")) or reduces_pairs(ir)
 
 
 def provides(name: str) -> bool:

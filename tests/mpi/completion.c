@@ -154,3 +154,41 @@ void crossed(int n, const double *x, double *y) {
     if (!rank()) MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int i = 0; i < n; i++) y[i] = x[i] * sum * most;
 }
+
+/* Collective calls that are begun, of blocks of several lengths, with gaps between them. */
+void begun_parts(int n, const double *x, double *y) {
+    int p = size(), r = rank(), counts[MOST], starts[MOST], same[MOST], turn[MOST];
+    double all[MOST], some[MOST], at_root[MOST], got[MOST], wide[MOST], part[MOST], sum[MOST];
+    MPI_Request begun[6];
+    for (int k = 0; k < p; k++) counts[k] = k + 1, starts[k] = 4 * k, same[k] = r + 1, turn[k] = k;
+    for (int i = 0; i < MOST; i++) all[i] = some[i] = at_root[i] = got[i] = part[i] = sum[i] = 0, wide[i] = x[i % n];
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
+    for (int i = 0; i <= r; i++) some[starts[r] + i] = x[i];
+    MPI_Iallgatherv(y, r + 1, MPI_DOUBLE, all, counts, starts, MPI_DOUBLE, WORLD, &begun[0]);
+    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, some, counts, starts, MPI_DOUBLE, WORLD, &begun[1]);
+    MPI_Igatherv(x, r + 1, MPI_DOUBLE, at_root, counts, starts, MPI_DOUBLE, p - 1, WORLD, &begun[2]);
+    MPI_Ialltoallv(x, same, turn, MPI_DOUBLE, got, counts, starts, MPI_DOUBLE, WORLD, &begun[3]);
+    MPI_Ireduce_scatter(wide, sum, counts, MPI_DOUBLE, MPI_SUM, WORLD, &begun[4]);
+    MPI_Waitall(5, begun, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < MOST; i++) at_root[i] *= x[0];
+    MPI_Iscatterv(at_root, counts, starts, MPI_DOUBLE, part, r + 1, MPI_DOUBLE, p - 1, WORLD, &begun[5]);
+    MPI_Wait(&begun[5], MPI_STATUS_IGNORE);
+    for (int i = 0; i < n; i++) y[i] = part[i] * part[i] + sum[i] * sum[i];
+    for (int k = 0; k < p; k++)
+        for (int i = 0; i <= k; i++) y[i] += x[i] * (all[starts[k] + i] + got[starts[k] + i]) + some[starts[k] + i];
+}
+
+/* The greatest of all processes, and who has it; of equal ones the one with the least place. */
+void located(int n, const double *x, double *y) {
+    struct located {
+        double value;
+        int place;
+    } own[MOST], best[MOST];
+    for (int i = 0; i < n; i++) own[i].value = x[i] * x[i], own[i].place = 10 * (rank() + 1);
+    own[n - 1].value = 2, own[n - 1].place = 10 * (size() - rank());
+    MPI_Allreduce(own, best, n, MPI_DOUBLE_INT, MPI_MAXLOC, WORLD);
+    for (int i = 0; i < n; i++) y[i] = best[i].value * x[i] * best[i].place;
+    MPI_Reduce(rank() ? own : MPI_IN_PLACE, own, n, MPI_DOUBLE_INT, MPI_MINLOC, 0, WORLD);
+    if (rank() == 0)
+        for (int i = 0; i < n; i++) y[i] += own[i].value * x[i] * own[i].place;
+}

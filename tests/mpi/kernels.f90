@@ -108,3 +108,18 @@ subroutine fortran_any(n, x, y)
   call MPI_Bcast(block(2), 1, MPI_DOUBLE_PRECISION, size - 1, MPI_COMM_WORLD)
   y = came**2*x*(at - 1) + own(1) + part*block(2)
 end subroutine
+
+! The least of all processes, and what stands beside it.
+subroutine fortran_located(n, x, y)
+  implicit none
+  include 'mpif.h'
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: own(2, n), best(2, n)
+  integer :: error
+  own(1, :) = x**2
+  own(2, :) = 3 * x
+  call MPI_Allreduce(own, best, n, MPI_2DOUBLE_PRECISION, MPI_MINLOC, MPI_COMM_WORLD, error)
+  y = best(1, :) * best(2, :) * x
+end subroutine

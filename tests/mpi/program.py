@@ -17,7 +17,7 @@ jax.config.update("jax_enable_x64", True)
 
 SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
-OF_COMPLETION = ("asked", "parts", "blocks", "rings", "columns_again", "begun", "crossed")
+OF_COMPLETION = ("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts", "crossed", "located")
 N = 5
 
 
@@ -137,6 +137,22 @@ def begun(x: jax.Array) -> jax.Array:
     return ((x**2).sum(0) * x[0] * x**2 + turned * jnp.roll(x, 1, axis=0) * x[-1]).at[0].add(x.sum(0))
 
 
+def begun_parts(x: jax.Array) -> jax.Array:
+    i, r = jnp.arange(x.shape[1]), jnp.arange(len(x))
+    has = i <= r[:, None]
+    got = jnp.where(has[:, None], x[:, jnp.minimum(r[:, None] + i, x.shape[1] - 1)], 0).sum(0)
+    sums = x.sum(0)[(r[:, None] * (r[:, None] + 1) // 2 + i) % x.shape[1]]
+    alone = jnp.where(has, (x * x[-1, 0]) ** 2 + sums**2, 0)
+    return alone + x * (jnp.where(has, x**2, 0).sum(0) + got) + jnp.where(has, x, 0).sum(0)
+
+
+def located(x: jax.Array) -> jax.Array:
+    last = jnp.arange(x.shape[1]) == x.shape[1] - 1
+    value = jnp.where(last, 2, x**2)
+    most, least = (jnp.where(last, 10, 10 * (best(value, axis=0) + 1)) for best in (jnp.argmax, jnp.argmin))
+    return (value.max(0) * x * most).at[0].add(value.min(0) * x[0] * least)
+
+
 def columns_again(x: jax.Array) -> jax.Array:
     column, y = x**2, x
     for _ in range(3):
@@ -176,10 +192,13 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "blocks": blocks,
     "rings": lambda x: x[-1] ** 2 * jnp.roll(x, -1, axis=0) * x,
     "begun": begun,
+    "begun_parts": begun_parts,
+    "located": located,
     "columns_again": columns_again,
     "fortran": halos,
     "fortran_types": columns,
     "fortran_any": lambda x: jnp.roll(x, 1, axis=0) ** 2 * x + x.prod(0)[: len(x), None] + x[0, 0] * x[-1, :1],
+    "fortran_located": lambda x: 3 * x.min(0) ** 3 * x,
     "fortran_totals": lambda x: (x**2).sum() * x * jnp.roll(x, 1, axis=0),
 }
 

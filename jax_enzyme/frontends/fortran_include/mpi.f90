@@ -14,7 +14,9 @@ module mpi_f08
     i_double_complex => MPI_DOUBLE_COMPLEX, i_real4 => MPI_REAL4, i_real8 => MPI_REAL8, i_complex8 => MPI_COMPLEX8, &
     i_complex16 => MPI_COMPLEX16, i_integer4 => MPI_INTEGER4, i_integer8 => MPI_INTEGER8, i_op_null => MPI_OP_NULL, &
     i_max => MPI_MAX, i_min => MPI_MIN, i_sum => MPI_SUM, i_prod => MPI_PROD, i_land => MPI_LAND, i_band => MPI_BAND, &
-    i_lor => MPI_LOR, i_bor => MPI_BOR, i_status_ignore => MPI_STATUS_IGNORE, i_statuses_ignore => MPI_STATUSES_IGNORE, &
+    i_lor => MPI_LOR, i_bor => MPI_BOR, i_maxloc => MPI_MAXLOC, i_minloc => MPI_MINLOC, i_2real => MPI_2REAL, &
+    i_2integer => MPI_2INTEGER, i_2double_precision => MPI_2DOUBLE_PRECISION, &
+    i_status_ignore => MPI_STATUS_IGNORE, i_statuses_ignore => MPI_STATUSES_IGNORE, &
     i_bottom => MPI_BOTTOM, i_in_place => MPI_IN_PLACE, i_errcodes_ignore => MPI_ERRCODES_IGNORE
   implicit none
   type, bind(C) :: MPI_Comm
@@ -55,6 +57,9 @@ module mpi_f08
   type(MPI_Datatype), parameter :: MPI_COMPLEX16 = MPI_Datatype(i_complex16)
   type(MPI_Datatype), parameter :: MPI_INTEGER4 = MPI_Datatype(i_integer4)
   type(MPI_Datatype), parameter :: MPI_INTEGER8 = MPI_Datatype(i_integer8)
+  type(MPI_Datatype), parameter :: MPI_2REAL = MPI_Datatype(i_2real)
+  type(MPI_Datatype), parameter :: MPI_2DOUBLE_PRECISION = MPI_Datatype(i_2double_precision)
+  type(MPI_Datatype), parameter :: MPI_2INTEGER = MPI_Datatype(i_2integer)
   type(MPI_Op), parameter :: MPI_OP_NULL = MPI_Op(i_op_null)
   type(MPI_Op), parameter :: MPI_MAX = MPI_Op(i_max)
   type(MPI_Op), parameter :: MPI_MIN = MPI_Op(i_min)
@@ -64,6 +69,8 @@ module mpi_f08
   type(MPI_Op), parameter :: MPI_BAND = MPI_Op(i_band)
   type(MPI_Op), parameter :: MPI_LOR = MPI_Op(i_lor)
   type(MPI_Op), parameter :: MPI_BOR = MPI_Op(i_bor)
+  type(MPI_Op), parameter :: MPI_MINLOC = MPI_Op(i_minloc)
+  type(MPI_Op), parameter :: MPI_MAXLOC = MPI_Op(i_maxloc)
   integer :: MPI_BOTTOM, MPI_IN_PLACE, MPI_ERRCODES_IGNORE(1)
   type(MPI_Status) :: MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE(1)
   common /MPIPRIV1/ MPI_BOTTOM, MPI_IN_PLACE, MPI_STATUS_IGNORE

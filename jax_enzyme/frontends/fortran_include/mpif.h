@@ -40,6 +40,9 @@
       integer, parameter :: MPI_COMPLEX16 = 1275072554
       integer, parameter :: MPI_INTEGER4 = 1275069488
       integer, parameter :: MPI_INTEGER8 = 1275070513
+      integer, parameter :: MPI_2REAL = 1275070497
+      integer, parameter :: MPI_2DOUBLE_PRECISION = 1275072547
+      integer, parameter :: MPI_2INTEGER = 1275070496
       integer, parameter :: MPI_OP_NULL = 402653184
       integer, parameter :: MPI_MAX = 1476395009
       integer, parameter :: MPI_MIN = 1476395010
@@ -49,6 +52,8 @@
       integer, parameter :: MPI_BAND = 1476395014
       integer, parameter :: MPI_LOR = 1476395015
       integer, parameter :: MPI_BOR = 1476395016
+      integer, parameter :: MPI_MINLOC = 1476395019
+      integer, parameter :: MPI_MAXLOC = 1476395020
 ! Told by their addresses.
       integer MPI_BOTTOM, MPI_IN_PLACE, MPI_STATUS_IGNORE(5)
       integer MPI_STATUSES_IGNORE(5, 1), MPI_ERRCODES_IGNORE(1)

@@ -1,9 +1,14 @@
 #pragma once
 // Requests and datatypes of our own (frontends/mpi_objects.py) in the binary interface of Open MPI.
-extern "C" char ompi_request_null[], ompi_mpi_datatype_null[], ompi_mpi_double[], ompi_mpi_float[];
+extern "C" char ompi_request_null[], ompi_mpi_datatype_null[], ompi_mpi_double[], ompi_mpi_float[], ompi_mpi_int[],
+    ompi_mpi_op_max[], ompi_mpi_op_min[];
 typedef void *HANDLE;
 #define NOTHING (static_cast<void *>(ompi_request_null))
 #define NO_TYPE (static_cast<void *>(ompi_mpi_datatype_null))
 #define ROWS_FIRST 0
 #define AS_HANDLE(number) reinterpret_cast<void *>((number) + 1L)
 #define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - 1)
+#define IN_PLACE reinterpret_cast<void *>(1L)
+#define AS_INT static_cast<void *>(ompi_mpi_int)
+#define AS_MAX static_cast<void *>(ompi_mpi_op_max)
+#define AS_MIN static_cast<void *>(ompi_mpi_op_min)

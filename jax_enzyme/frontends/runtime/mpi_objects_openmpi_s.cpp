@@ -1,7 +1,8 @@
-// Persistent requests and derived datatypes of float (frontends/mpi_objects.py).
+// Persistent requests, derived datatypes and pairs with places of float (frontends/mpi_objects.py, mpi_pairs.py).
 // provides: je_own_openmpi_s_MPI_\w+
 #include "mpi_handles_openmpi.h"
 #define OWN(name) je_own_openmpi_s_MPI_##name
 #define DATATYPE ompi_mpi_float
 #define REAL float
 #include "mpi_objects.h"
+#include "mpi_pairs.h"

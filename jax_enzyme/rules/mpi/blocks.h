@@ -267,11 +267,6 @@ static struct je_blocks *je_several(void *arena, int here, int count, const int 
   return f;
 }
 
-/* A process's own block, where it will be. */
-static REAL *je_own_block(REAL *shadow, const int *starts, handle comm) {
-  return shadow ? shadow + (long)starts[je_rank(comm)] * WIDTH : 0;
-}
-
 static void je_gatherv_jvp(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
                            handle in_type, int root, handle comm, int own, const REAL *sout, REAL *sin) {
   int blocks = je_root_only(je_size(comm), root, comm);

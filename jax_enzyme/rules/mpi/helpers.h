@@ -85,3 +85,8 @@ static inline long je_root_only(long count, int root, handle comm) { return je_r
 static REAL *je_own(REAL *shadow, int count, handle comm) {
   return shadow ? shadow + (long)je_rank(comm) * count * WIDTH : 0;
 }
+
+/* A process's own block, where it will be. */
+static REAL *je_own_block(REAL *shadow, const int *starts, handle comm) {
+  return shadow ? shadow + (long)starts[je_rank(comm)] * WIDTH : 0;
+}

@@ -16,6 +16,16 @@ extern int MPI_Iallgather(const void *out, int out_count, handle out_type, void 
                           handle comm, handle *request);
 extern int MPI_Ialltoall(const void *out, int out_count, handle out_type, void *in, int in_count, handle in_type,
                          handle comm, handle *request);
+extern int MPI_Ireduce_scatter(const void *out, void *in, const int *counts, handle type, handle op, handle comm,
+                               handle *request);
+extern int MPI_Igatherv(const void *out, int out_count, handle out_type, void *in, const int *counts, const int *starts,
+                        handle in_type, int root, handle comm, handle *request);
+extern int MPI_Iscatterv(const void *out, const int *counts, const int *starts, handle out_type, void *in, int in_count,
+                         handle in_type, int root, handle comm, handle *request);
+extern int MPI_Iallgatherv(const void *out, int out_count, handle out_type, void *in, const int *counts,
+                           const int *starts, handle in_type, handle comm, handle *request);
+extern int MPI_Ialltoallv(const void *out, const int *out_counts, const int *out_starts, handle out_type, void *in,
+                          const int *counts, const int *starts, handle in_type, handle comm, handle *request);
 
 /* What a call gives comes in pairs, each the other's transpose; a request of a message has none. */
 enum je_linear {
@@ -27,14 +37,17 @@ enum je_linear {
   JE_SCATTER,
   JE_ALLGATHER,
   JE_REDUCE_SCATTER,
+  JE_GATHERV,
+  JE_SCATTERV,
+  JE_ALLGATHERV,
+  JE_REDUCE_SCATTERV,
   JE_ALLTOALL,
+  JE_ALLTOALLV,
 };
 
-static int je_transpose(int kind) {
-  return kind == JE_ALLREDUCE || kind == JE_ALLTOALL ? kind : kind ^ 1;
-}
+static int je_transpose(int kind) { return kind == JE_ALLREDUCE || kind >= JE_ALLTOALL ? kind : kind ^ 1; }
 
-/* How many numbers go in on this process; as many come out as go into the transpose. */
+/* How many numbers go in on this process, where all have as many; as many come out as go into the transpose. */
 static long je_goes_in(int kind, int count, int root, handle comm) {
   switch (kind) {
   case JE_BCAST:
@@ -49,8 +62,23 @@ static long je_goes_in(int kind, int count, int root, handle comm) {
   }
 }
 
+static struct je_side je_together(long total) { return (struct je_side){total, 0, 0, 0, 0}; }
+
+/* Blocks, whose numbers and places are kept; side by side where there are no `starts`. */
+static struct je_side je_apart(void *arena, const int *counts, const int *starts, int many) {
+  long bytes = 3 * many * sizeof(int) + 1;
+  int *kept = arena ? je_arena_allocate(arena, bytes) : malloc(bytes);
+  struct je_side side = {0, many, kept, kept + many, kept + 2 * many};
+  for (int i = 0; i < many; i++) {
+    side.counts[i] = counts[i], side.packed[i] = side.total;
+    side.starts[i] = starts ? starts[i] : side.packed[i];
+    side.total += counts[i];
+  }
+  return side;
+}
+
 /* Begins such a call, of the numbers of a record. What goes into a broadcast lies where it comes out. */
-static void je_begin_linear(struct je_request *r, int kind) {
+static void je_begin_linear(struct je_request *r, int kind, const struct je_side *in, const struct je_side *out) {
   const void *from = r->from;
   void *to = r->moved;
   int n = r->count, root = r->peer, code = 0;
@@ -78,32 +106,53 @@ static void je_begin_linear(struct je_request *r, int kind) {
   case JE_REDUCE_SCATTER:
     code = MPI_Ireduce_scatter_block(from, to, n, number, JE_SUM, comm, request);
     break;
+  case JE_GATHERV:
+    code = MPI_Igatherv(from, in->total, number, to, out->counts, out->packed, number, root, comm, request);
+    break;
+  case JE_SCATTERV:
+    code = MPI_Iscatterv(from, in->counts, in->packed, number, to, out->total, number, root, comm, request);
+    break;
+  case JE_ALLGATHERV:
+    code = MPI_Iallgatherv(from, in->total, number, to, out->counts, out->packed, number, comm, request);
+    break;
+  case JE_REDUCE_SCATTERV:
+    code = MPI_Ireduce_scatter(from, to, in->counts, number, JE_SUM, comm, request);
+    break;
+  case JE_ALLTOALLV:
+    code = MPI_Ialltoallv(from, in->counts, in->packed, number, to, out->counts, out->packed, number, comm, request);
+    break;
   default:
     code = MPI_Ialltoall(from, n, number, to, n, number, comm, request);
   }
   je_check(code, comm);
 }
 
-static void je_begin_of(struct je_request *r, int kind, const void *shadow) {
-  long in = je_goes_in(kind, r->count, r->peer, r->comm);
-  long out = je_goes_in(je_transpose(kind), r->count, r->peer, r->comm);
-  r->from = calloc(in * r->reals + 1, r->single ? sizeof(float) : sizeof(double));
-  r->moved = calloc(out * r->reals + 1, r->single ? sizeof(float) : sizeof(double));
-  if (shadow) je_move(r, r->from, shadow, in, 0);
-  je_begin_linear(r, kind);
+static void je_begin_of(struct je_request *r, int kind, const struct je_side *in, const struct je_side *out,
+                        const void *shadow) {
+  r->from = calloc(je_bytes(r, in->total) + 1, 1);
+  r->moved = calloc(je_bytes(r, out->total) + 1, 1);
+  if (shadow && !in->many) je_move(r, r->from, shadow, in->total, 0);
+  for (int i = 0; shadow && i < in->many; i++)
+    je_move(r, (char *)r->from + je_bytes(r, in->packed[i]), (const char *)shadow + je_bytes(r, in->starts[i]),
+            in->counts[i], 0);
+  je_begin_linear(r, kind, in, out);
 }
 
 /* Adds what has come out, or puts it in place. */
-static void je_end_of(struct je_request *r, int kind, void *shadow, int adds) {
+static void je_end_of(struct je_request *r, const struct je_side *out, void *shadow, int adds) {
   struct je_mpi_status own;
   je_check(MPI_Wait(&r->back, &own), r->comm);
-  je_move(r, shadow, r->moved, je_goes_in(je_transpose(kind), r->count, r->peer, r->comm), adds);
+  if (!out->many) je_move(r, shadow, r->moved, out->total, adds);
+  for (int i = 0; shadow && i < out->many; i++)
+    je_move(r, (char *)shadow + je_bytes(r, out->starts[i]), (char *)r->moved + je_bytes(r, out->packed[i]),
+            out->counts[i], adds);
   free(r->from);
   free(r->moved);
 }
 
 static void je_begin_transpose(struct je_request *r) {
-  int kind = je_transpose(r->kind);
-  je_begin_of(r, kind, r->shadow);
-  je_nothing(r, r->shadow, je_goes_in(kind, r->count, r->peer, r->comm));
+  je_begin_of(r, je_transpose(r->kind), &r->out, &r->in, r->shadow);
+  if (!r->out.many) je_nothing(r, r->shadow, r->out.total);
+  for (int i = 0; r->shadow && i < r->out.many; i++)
+    je_nothing(r, (char *)r->shadow + je_bytes(r, r->out.starts[i]), r->out.counts[i]);
 }

@@ -5,6 +5,13 @@
    Between two processes messages of one tag match in the order in which they are begun, and so do those back. So in
    reverse mode they are waited for in that order, or several at once. A record may be of either precision. */
 
+/* What goes into a call of all processes, or comes out of it: `total` numbers side by side, or `many` blocks of
+   `counts` numbers at `starts`, which travel packed, at `packed`. */
+struct je_side {
+  long total;
+  int many, *counts, *starts, *packed;
+};
+
 struct je_request {
   struct je_request *next; /* begun before this */
   handle request, number, comm, back;
@@ -13,6 +20,7 @@ struct je_request {
   long reals;                  /* of each number */
   void *shadow, *moved;        /* `moved`: the tangent or cotangent that is under way */
   void *shadow_of_sent, *from; /* of a call of all processes: `from` is what goes in, `moved` what comes out */
+  struct je_side in, out;
 };
 
 #define JE_COLLECTIVE 2 /* of `incoming`, which is 0 or 1 of messages */
@@ -20,7 +28,11 @@ struct je_request {
 static struct je_request *je_requests;
 static int je_requests_begun;
 
-static void je_move(const struct je_request *r, void *to, const void *from, int count, int adds) {
+static long je_bytes(const struct je_request *r, long count) {
+  return count * r->reals * (r->single ? sizeof(float) : sizeof(double));
+}
+
+static void je_move(const struct je_request *r, void *to, const void *from, long count, int adds) {
   if (!to) return;
   for (long i = 0; i < count * r->reals; i++)
     if (r->single)
@@ -29,7 +41,7 @@ static void je_move(const struct je_request *r, void *to, const void *from, int 
       ((double *)to)[i] = (adds ? ((double *)to)[i] : 0) + ((const double *)from)[i];
 }
 
-static void je_nothing(const struct je_request *r, void *to, int count) {
+static void je_nothing(const struct je_request *r, void *to, long count) {
   if (!to) return;
   for (long i = 0; i < count * r->reals; i++)
     if (r->single)
@@ -84,7 +96,9 @@ static void je_in_order_of(const struct je_request *r) {
 static void je_landed_jvp(struct je_request *r) {
   struct je_mpi_status moved;
   if (r->kind) {
-    je_end_of(r, r->kind, r->shadow, 0);
+    je_end_of(r, &r->out, r->shadow, 0);
+    free(r->in.counts);
+    free(r->out.counts);
     free(r);
     return;
   }
@@ -104,7 +118,7 @@ static void je_begin_back(struct je_request *r) {
     je_begin_transpose(r);
     return;
   }
-  r->moved = calloc(r->count * r->reals + 1, r->single ? sizeof(float) : sizeof(double));
+  r->moved = calloc(je_bytes(r, r->count) + 1, 1);
   int tag = r->peer == JE_PROC_NULL ? 0 : je_back(r->tag, r->comm);
   if (r->incoming) {
     if (r->shadow) je_move(r, r->moved, r->shadow, r->count, 0);
@@ -119,7 +133,7 @@ static void je_end_back(struct je_request *r) {
   struct je_mpi_status own;
   if (!r->begun) je_begin_back(r);
   if (r->kind) {
-    je_end_of(r, je_transpose(r->kind), r->shadow_of_sent, 1);
+    je_end_of(r, &r->in, r->shadow_of_sent, 1);
     return;
   }
   je_check(MPI_Wait(&r->back, &own), r->comm);

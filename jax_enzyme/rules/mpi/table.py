@@ -10,11 +10,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantExpr, ConstantInt, GlobalValue, Value, int_value
 from jax_enzyme.rules.blas.table import PREFIX, Kind, Parameter, Result, Routine
+
+Row = TypeVar("Row")
 
 MPI = "MPI_"
 
@@ -55,6 +58,11 @@ Igather           out:F count:v type:t in:F+ count:v type:t root:v comm:v reques
 Iscatter          out:F count:v type:t in:F+ count:v type:t root:v comm:v request:I+
 Iallgather        out:F count:v type:t in:F+ count:v type:t comm:v request:I+
 Ialltoall         out:F count:v type:t in:F+ count:v type:t comm:v request:I+
+Igatherv          out:F count:v type:t in:F+ counts:I starts:I type:t root:v comm:v request:I+
+Iscatterv         out:F counts:I starts:I type:t in:F+ count:v type:t root:v comm:v request:I+
+Iallgatherv       out:F count:v type:t in:F+ counts:I starts:I type:t comm:v request:I+
+Ialltoallv        out:F counts:I starts:I type:t in:F+ counts:I starts:I type:t comm:v request:I+
+Ireduce_scatter   out:F in:F+ counts:I type:t op:o comm:v request:I+ | sum
 Bcast             in:F+ count:v type:t root:v comm:v
 Reduce            out:F in:F+ count:v type:t op:o root:v comm:v | sum prod max min
 Allreduce         out:F in:F+ count:v type:t op:o comm:v | sum prod max min
@@ -95,6 +103,7 @@ _MPICH = {
         0x4C000203, 0x4C000204, 0x4C000405, 0x4C000406, 0x4C000807, 0x4C000808, 0x4C000809, 0x4C000819, 0x4C00041B,
         0x4C00041D, 0x4C000137, 0x4C000238, 0x4C000439, 0x4C00083A, 0x4C00013B, 0x4C00023C, 0x4C00043D, 0x4C00083E,
         0x4C00013F, 0x4C000101, 0x4C000102, 0x4C000118, 0x4C000843, 0x4C000430, 0x4C000831,
+        0x8C000002, 0x8C000003, 0x4C000816, 0x4C000820,
     ), _INTEGERS),
 }  # fmt: skip
 _OPENMPI = {
@@ -105,7 +114,7 @@ _OPENMPI = {
     **dict.fromkeys(
         """char signed_char unsigned_char short unsigned_short int unsigned long unsigned_long long_long_int
         unsigned_long_long int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t integer logic
-        c_bool""".split(),
+        c_bool long_int short_int 2int 2integer""".split(),
         _INTEGERS,
     ),
 }
@@ -115,6 +124,7 @@ _STANDARD = {
     **dict.fromkeys((
         0x201, 0x202, 0x203, 0x208, 0x209, 0x20A, 0x20B, 0x20C, 0x20D, 0x20E, 0x20F, 0x218, 0x219, 0x21E, 0x238, 0x240,
         0x241, 0x243, 0x244, 0x245, 0x248, 0x249, 0x250, 0x251, 0x258, 0x259,
+        0x22A, 0x22B, 0x22C, 0x232,
     ), _INTEGERS),
 }  # fmt: skip
 _OPERATIONS: Mapping[int | str, str] = {
@@ -122,9 +132,24 @@ _OPERATIONS: Mapping[int | str, str] = {
     0x21: "sum", 0x22: "min", 0x23: "max", 0x24: "prod",
     **{f"ompi_mpi_op_{name}": name for name in ("sum", "prod", "max", "min")},
 }  # fmt: skip
+OPERATIONS_ON_PAIRS: Mapping[int | str, str] = {
+    0x5800000C: "max", 0x5800000B: "min", 0x39: "max", 0x38: "min",
+    "ompi_mpi_op_maxloc": "max", "ompi_mpi_op_minloc": "min",
+}  # fmt: skip
+"""`MPI_MAXLOC` and `MPI_MINLOC`, of a number and a place in each pair."""
+_PAIRS: Mapping[int | str, tuple[str, str, str]] = {
+    0x8C000001: ("mpich", "d", "integer"), 0x8C000000: ("mpich", "s", "integer"),
+    0x4C001023: ("mpich", "d", "number"), 0x4C000821: ("mpich", "s", "number"),
+    0x229: ("standard", "d", "integer"), 0x228: ("standard", "s", "integer"),
+    0x231: ("standard", "d", "number"), 0x230: ("standard", "s", "number"),
+    "ompi_mpi_double_int": ("openmpi", "d", "integer"), "ompi_mpi_float_int": ("openmpi", "s", "integer"),
+    "ompi_mpi_2dblprec": ("openmpi", "d", "number"), "ompi_mpi_2real": ("openmpi", "s", "number"),
+}  # fmt: skip
+"""Binary interface, letter of the numbers, and what places are: integers, or in Fortran numbers as well."""
 _IN_PLACE = {
     **dict.fromkeys("Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan".split(), 0),
-    **dict.fromkeys("Gather Gatherv Allgather Allgatherv Alltoall Iallreduce Ireduce Iallgather".split(), 0),
+    **dict.fromkeys("Gather Gatherv Allgather Allgatherv Alltoall".split(), 0),
+    **dict.fromkeys("Iallreduce Ireduce Iallgather Iallgatherv".split(), 0),
     "Scatter": 3,
     "Scatterv": 4,
 }
@@ -291,18 +316,32 @@ def number_of(datatype: Value) -> tuple[str, str] | None:
     return None if letter is None else (abi, letter)
 
 
+def pair_of(datatype: Value, op: Value) -> tuple[str, str, str, str] | None:
+    """Of a reduction of pairs of a number and its place: binary interface, letter of the numbers, what places are, and
+    which number is the best; None where datatype or operation are none of these constants."""
+    pair = _looked_up(_PAIRS, datatype)
+    operation = _looked_up(OPERATIONS_ON_PAIRS, op)
+    return None if pair is None or operation is None else (*pair, operation)
+
+
 def _operation(op: Value) -> str | None:
-    if isinstance(op, GlobalValue):
-        return _OPERATIONS.get(op.name)
-    code = _code(op)
-    return None if code is None else _OPERATIONS.get(code)
+    return _looked_up(_OPERATIONS, op)
+
+
+def _looked_up(table: Mapping[int | str, Row], handle: Value) -> Row | None:
+    """What a table says of a constant handle."""
+    if isinstance(handle, GlobalValue):
+        return table.get(handle.name)
+    code = _code(handle)
+    return None if code is None else table.get(code)
 
 
 def _code(value: Value) -> int | None:
     """The number that a constant handle is."""
     if isinstance(value, ConstantExpr) and value.opcode == "inttoptr":
         return int_value(value.operands[0])
-    return int_value(value) if isinstance(value, ConstantInt) else None
+    code = int_value(value) if isinstance(value, ConstantInt) else None
+    return None if code is None else code & 0xFFFFFFFF
 
 
 def _is_constant(buffer: Value) -> bool:
