@@ -44,7 +44,7 @@ class Mark(Enum):
     """`PARALLEL`: iterations may run in any order, and what they add up may be added in any. `EXCLUSIVE`: what one
     iteration writes of memory not its thread's own no other one accesses, neither plainly nor atomically. Of a
     `REVERSED` loop both hold but for additions, which several iterations may make to one place. The loop of
-    `TASKS` is a `taskloop`'s: what each of its tasks has of its own is one place in the serial program."""
+    `TASKS` is a `taskloop`'s, or creates tasks: what each of them has of its own is one place in the serial program."""
 
     PARALLEL = "je.parallel"
     EXCLUSIVE = "je.exclusive"

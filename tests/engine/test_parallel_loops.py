@@ -195,6 +195,50 @@ end subroutine""",
         "pjv",
         lang="fortran",
     ),
+    "tasks of blocks": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int w = n / 16;
+  double *a = malloc(n * sizeof *a), part[16], t = 0;
+#pragma omp parallel
+#pragma omp single
+  {
+    for (int b = 0; b < 16; b++)
+#pragma omp task depend(out : part[b])
+    {
+      part[b] = 0;
+      for (int i = b * w; i < (b + 1) * w; i++) { a[i] = sin(x[i]); part[b] += a[i] * a[i]; }
+    }
+#pragma omp taskwait
+    for (int b = 0; b < 16; b++)
+#pragma omp task shared(t) untied
+    {
+      double s = 0;
+      for (int i = b * w; i < (b + 1) * w; i++) s += cos(a[i]) * part[b];
+#pragma omp atomic
+      t += s;
+    }
+#pragma omp taskwait
+    for (int i = 0; i < n; i++) y[i] = a[i] * t;
+  }
+  free(a);
+}""",
+        "pjv",
+    ),
+    "tasks that need those before them": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = x[i];
+#pragma omp parallel
+#pragma omp single
+  for (int b = 0; b + 100 <= n; b += 50) {
+#pragma omp task depend(inout : y[0]) firstprivate(b)
+    for (int i = b; i < b + 100; i++) y[i] = sin(y[i]) + 0.5 * y[i];
+  }
+}""",
+        "",
+    ),
     "a taskloop that is one task": Shared(
         """void k(int n, const double *x, double *y) {
   double t = 3;

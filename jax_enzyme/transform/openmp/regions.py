@@ -13,7 +13,8 @@ program is there (`teams`):
 
               call void (i32, ptr, ...) @je_team(i32 %size, ptr @f.omp_outlined, ptr %id, ptr %bound, ptr %x, ptr %n)
 
-A task is run where it is created: a team of one may do so, and every dependence then holds by itself. What
+A task is run where it is created: a team of one may do so, and every dependence then holds by itself. A loop that
+creates tasks has a mark, as a worksharing loop has. What
 `__kmpc_taskloop` would divide is one task, with a mark on its loop (`sharing.mark_taskloop`). An `untied` task gives
 itself back at each point where another thread may take it up; here it goes on. The layout of a task's head is that of
 `kmp_task_t` (kmp.h of LLVM).
@@ -23,12 +24,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes, without_attributes
+from jax_enzyme.ir.marks import Mark, mark, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, replace_call
@@ -106,6 +109,7 @@ def call_tasks(module: Module) -> None:
         replaced: dict[Value, Value] = {}
         tasks: dict[Value, _Task] = {}
         _go_on(function)
+        _mark_loops_with_tasks(module, function)
         for block, call in calls_of(function, *_CREATED):
             memory, task = _created(module, function, block, call)
             tasks[memory] = tasks[call] = task
@@ -114,6 +118,17 @@ def call_tasks(module: Module) -> None:
             if callee_name(call) in _TASKS:
                 _run_task(module, block, call, tasks)
         replace_values(function, replaced)
+
+
+def _mark_loops_with_tasks(module: Module, function: Function) -> None:
+    """Marks, in place, the innermost loops that create tasks: those may run in any order, as far as none of them needs
+    what another one writes. That is proved of iterations, or they stay in order."""
+    blocks = [block for block, call in calls_of(function, *_TASKS[:2]) if callee_name(call) in _TASKS[:2]]
+    loops = Loops.of(function) if blocks else None
+    for loop in dict.fromkeys(loops.loop_of.get(block) for block in blocks) if loops is not None else ():
+        for latch in loop.latches if loop is not None else ():
+            if not marks_of(module, latch.terminator):
+                mark(module, latch.terminator, frozenset({Mark.PARALLEL, Mark.TASKS}))
 
 
 def _go_on(function: Function) -> None:
