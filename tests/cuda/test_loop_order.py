@@ -46,6 +46,7 @@ _A, _B = _R.normal(size=(21, 19)), _R.normal(size=(19, 23))
 _X = _R.normal(size=77)
 _U = _R.normal(size=(12, 11))
 _Z = 0.3 * _R.normal(size=416)
+_W = _R.normal(size=(2, 332))
 
 
 def _march(u: np.ndarray) -> np.ndarray:
@@ -144,17 +145,54 @@ extern "C" __global__ void tree(const double *x, double *y) {
         "x: f64[64], out y: f64[16]", 1, 64, (_X[:64],), (_X[:64] ** 2).reshape(4, 16)[[0, 2]].sum(0)
         + (_X[:64] ** 2).reshape(4, 16)[[1, 3]].sum(0), {64, 32, 16},
     ),
+    # Of the threads that go past the first branch, 7 alone takes the second: LLVM writes 7 for its place there.
+    Ordered(
+        "places", """
+extern "C" __global__ void places(const double *x, const double *w, double *y) {
+  __shared__ double a[7], b[8], g[32];
+  int t = threadIdx.x, k = blockIdx.x;
+  if (t < 7) a[t] = x[k * 7 + t];
+  if (t < 8) b[t] = x[k * 8 + t];
+  __syncthreads();
+  double sum = x[t];
+  for (int i = 0; i < 7; i++) sum += w[t * 7 + i] * a[i];
+  for (int i = 0; i < 8; i++) sum *= b[i];
+  g[t] = sum;
+  __syncthreads();
+  if (t < 8) y[k * 8 + t] = g[t] * g[8 + t] + g[24 + t];
+}""",
+        "x: f64[77], w: f64[224], out y: f64[16]", 2, 32, (_X, _A.ravel()[:224]),
+        np.concatenate([
+            (g := (_X[:32] + _A.ravel()[:224].reshape(32, 7) @ _X[7 * k :][:7]) * np.prod(_X[8 * k :][:8]))[:8]
+            * g[8:16] + g[24:] for k in range(2)
+        ]), {32},
+    ),
+    # Lanes of a warp are the innermost loop too, in one that they run 10 or 11 times and in one that all run as often.
+    Ordered(
+        "lanes", """
+extern "C" __global__ void lanes(int n, const double *x, double *y) {
+  const double *row = x + threadIdx.y * n;
+  double sum = 0;
+  for (int i = threadIdx.x; i < n; i += 32) sum += row[i] * row[i];
+  for (int o = 16; o > 0; o /= 2) sum += __shfl_xor_sync(~0u, sum, o);
+  for (int i = threadIdx.x; i < 320; i += 32) y[threadIdx.y * 320 + i] = sum * row[i];
+}""",
+        "n: i32, x: f64[2,n], out y: f64[2,320]", 1, (32, 2), (_W,),
+        np.sum(_W * _W, 1, keepdims=True) * _W[:, :320], {32},
+    ),
 )  # fmt: skip
 
 
-def test_additions_in_loops_are_those_of_all_threads() -> None:
+@pytest.mark.parametrize("more", ["", "if (__shfl_xor_sync(~0u, x[t], 1) > 9) z[0] = 0;"], ids=["block", "warps"])
+def test_additions_in_loops_are_those_of_all_threads(more: str) -> None:
     """What a thread adds to in memory it does not keep in a register while the others take their turns."""
     kernel = je.kernel(
         """extern "C" __global__ void add(const double *x, double *y, double *z) {
           int t = threadIdx.x;
+          MORE
           for (int k = t % 3; k < t % 4; k++) atomicAdd(&z[0], x[t]);
           for (int k = t; k < 400; k += 40) z[1 + t] = atomicAdd(&y[0], x[k % 40] * x[t]) < -1e9;
-        }""",
+        }""".replace("MORE", more),
         "add", "x: f64[40], out y: f64[1], out z: f64[41]", lang="cuda", grid=1, block=40,
     )  # fmt: skip
     x, t = _X[:40], np.arange(40)

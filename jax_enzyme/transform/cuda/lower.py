@@ -40,7 +40,7 @@ from jax_enzyme.transform.cuda.shared_addresses import has_shared_addresses, mak
 from jax_enzyme.transform.cuda.shuffles import lower_shuffles
 from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
-from jax_enzyme.transform.cuda.turning import turn_loops
+from jax_enzyme.transform.cuda.turning import OF_BLOCK, OF_WARP, turn_loops
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.input_writes import accesses_behind
 from jax_enzyme.transform.joins import optimise_meetings
@@ -94,24 +94,26 @@ def lower(
     elif by_extents:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     meets_lanes = any(_warp_operation(i) for i in kernel.instructions())
-    if by_extents and not meets_lanes:
-        kernel = turn_loops(work, kernel, shape)
+    block = Block(work, shape, open_block)
+    if meets_lanes:
+        block.number_threads(kernel)
+        work = optimise_meetings(work, _meets, _differs)
+        kernel = work.functions[symbol]
+    if by_extents and block.lanes().extent > 1 and (meets_lanes or shape.block[0] > 1):
+        kernel = turn_loops(work, kernel, OF_WARP if meets_lanes else OF_BLOCK)
     if log is None and any(isinstance(i, _ATOMIC) for f in work.functions.values() for i in f.instructions()):
         # Threads run one after another, in an order that atomics allow. Not before it is decided which runs when: LLVM
         # would keep what a thread's loop adds to in a register, and other threads' additions would be lost.
         work = run(work, ("lower-atomic",))
         kernel = work.functions[symbol]
+    block = replace(block, module=work)
     if meets_lanes:
-        Block(work, shape, open_block).number_threads(kernel)
-        work = optimise_meetings(work, _meets, _differs)
-        kernel = work.functions[symbol]
-        kernel = _warp(work, kernel, Block(work, shape, open_block), waits)
+        kernel = _warp(work, kernel, block, waits)
         work = _cleaned(work, symbol)
         kernel = work.functions[symbol]
-        block = Block(work, shape, open_block)
+        block = replace(block, module=work)
         axes, most = block.of_warps(), block.most_warps
     else:
-        block = Block(work, shape, open_block)
         block.number_lanes(kernel)
         axes, most = block.of_threads(), block.most
     kernel = for_group(work, kernel, Group(axes, (marks.MEET_BLOCK,), waits, most))

@@ -6,11 +6,14 @@ in every iteration all its threads.
 
 Threads run one after the other, so this barrier means nothing to the result; but it makes the loop one of the block
 (`group`), in which the threads are the innermost loop. That is the order that the kernel was written for: neighbouring
-threads touch neighbouring memory, and do not wait for each other's sums, so that they become lanes of vectors. It is
-not done where most accesses would lie further apart than before, and where a thread has local arrays.
+threads touch neighbouring memory, and do not wait for each other's sums, so that they become lanes of vectors. Where
+there are warp operations, the warp runs the loop, and its lanes in every iteration. It is not done where most accesses
+would lie further apart than before, and where a thread has local arrays.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -21,10 +24,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.evening import count_once, counters_of, even_loop, with_preheaders
 from jax_enzyme.transform.cuda.group import Group, prepare
+from jax_enzyme.transform.cuda.shuffles import lower_shuffles
 from jax_enzyme.transform.cuda.uniform import Uniformity
 
 _UNROLLED = 8
@@ -33,9 +36,22 @@ _STATE = 12
 """So many numbers may a thread carry around the loop: they become arrays."""
 
 
-def turn_loops(module: Module, kernel: Function, shape: Shape) -> Function:
-    """The function of one thread, without warp operations, with barriers added. It takes the place of the given one."""
-    if shape.block[0] == 1 or any(isinstance(i, I.Alloca) for i in kernel.instructions()):
+@dataclass(frozen=True)
+class Side:
+    """Those who stand side by side: threads of a block, or lanes of a warp. They differ in `indices`, neighbours
+    in the first one; `meets` are what they come to together, first the meeting of their group."""
+
+    indices: tuple[str, ...]
+    meets: tuple[str, ...]
+
+
+OF_BLOCK = Side(marks.THREADS, (marks.MEET_BLOCK,))
+OF_WARP = Side((marks.LANE,), (marks.MEET_WARP, marks.MEET_BLOCK))
+
+
+def turn_loops(module: Module, kernel: Function, side: Side) -> Function:
+    """The function of one thread, with meetings added. It takes the place of the given one."""
+    if any(isinstance(i, I.Alloca) for i in kernel.instructions()):
         return kernel
     with_preheaders(kernel, Recurrences.of(kernel, module).loops)
     number = 0
@@ -44,12 +60,13 @@ def turn_loops(module: Module, kernel: Function, shape: Shape) -> Function:
         if number == len(facts.loops.all):
             module.functions[kernel.name] = kernel
             return kernel
-        if not facts.loops.all[number].children and _gains(module, facts, facts.loops.all[number]):
-            kernel = _turned(module, kernel, number, False) or _turned(module, kernel, number, True) or kernel
+        if not facts.loops.all[number].children and _gains(module, facts, facts.loops.all[number], side):
+            turned = _turned(module, kernel, number, side, False) or _turned(module, kernel, number, side, True)
+            kernel = turned or kernel
         number += 1
 
 
-def _turned(module: Module, kernel: Function, number: int, evened: bool) -> Function | None:
+def _turned(module: Module, kernel: Function, number: int, side: Side, evened: bool) -> Function | None:
     """A copy of the function in which one loop is turned, after making all threads run it equally often if need be.
     None where threads that have not left may miss an iteration of it."""
     copy = clone_function(kernel, kernel.name)
@@ -65,14 +82,15 @@ def _turned(module: Module, kernel: Function, number: int, evened: bool) -> Func
         latch = even
     else:
         count_once(copy, loop, counters)
-    callee = marks.meeting(module, marks.MEET_BLOCK)
+    callee = marks.meeting(module, side.meets[0])
     latch.instructions.insert(-1, I.Call(T.VOID, "call", [callee], function_type=callee.function_type))
     trial = clone_function(copy, copy.name)
-    prepare(trial, Group((), (marks.MEET_BLOCK,)))
-    return None if Uniformity(trial, marks.THREADS, (marks.MEET_BLOCK,)).decided else copy
+    lower_shuffles(module, trial)
+    prepare(trial, Group((), side.meets))
+    return None if Uniformity(trial, side.indices, side.meets).decided else copy
 
 
-def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
+def _gains(module: Module, facts: Recurrences, loop: Loop, side: Side) -> bool:
     """Whether threads side by side are better than iterations side by side."""
     trips = facts.repeats(loop)
     unrolled = trips is not None and trips < _UNROLLED
@@ -89,7 +107,7 @@ def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
                 case I.Call() if marks.is_meeting(instruction) or callee_name(instruction).startswith(marks.SHUFFLE):
                     return False
                 case _ if (accessed := I.accessed(instruction)) is not None:
-                    step = _step(facts, accessed[0], block)
+                    step = _step(facts, accessed[0], block, side.indices[0])
                     total += step is not None
                     apart += step not in (None, 0, layout.alloc_size(accessed[1]))
                 case _:
@@ -112,15 +130,15 @@ def _alongside(module: Module, facts: Recurrences, loop: Loop) -> bool:
     return True
 
 
-def _step(facts: Recurrences, pointer: Value, block: BasicBlock) -> int | None:
-    """How far apart the places of neighbouring threads are; None where that depends on data."""
+def _step(facts: Recurrences, pointer: Value, block: BasicBlock, index: str) -> int | None:
+    """How far apart the places of neighbours by an index are; None where that depends on data."""
     polynomial = facts.form_at(pointer, block).polynomial
     step = 0
     for atom in polynomial.atoms:
         if not isinstance(atom, Leaf) or not isinstance(atom.value, I.Instruction):
             continue
         name = callee_name(atom.value)
-        if name == marks.THREADS[0]:
+        if name == index:
             parts = polynomial.coefficients(atom)
             if len(parts) != 2 or parts[1].value is None:
                 return None
