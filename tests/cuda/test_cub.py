@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -152,6 +153,46 @@ def test_neighbours_merges_and_lanes() -> None:
     expected[0, 1] += first[:, 0].max() * first[:, 1].sum()
     np.testing.assert_allclose(subject.run((), [x])[0], expected.ravel(), rtol=1e-12)
     agree(three_way(subject, [x]))
+
+
+def test_two_warps_sort_and_what_moves_out_of_a_block() -> None:
+    """Each warp in memory of its own, which is no race that a look would warn of."""
+    source = """#include <cub/cub.cuh>
+        #include <cuda/functional>
+        struct Less { __device__ bool operator()(double a, double b) const { return a < b; } };
+        extern "C" __global__ void moves(const double *x, double *y, int *z) {
+          typedef cub::BlockDiscontinuity<int, 64> Runs; typedef cub::BlockShuffle<double, 64> Beside;
+          typedef cub::WarpMergeSort<double, 2> Sort; typedef cub::WarpExchange<double, 2> Across;
+          typedef cub::BlockExchange<double, 64, 2> Block;
+          __shared__ Runs::TempStorage r; __shared__ Beside::TempStorage s; __shared__ Block::TempStorage b;
+          __shared__ Sort::TempStorage w[2]; __shared__ Across::TempStorage a[2];
+          int t = threadIdx.x, head[2], tail[2], key[2] = {2 * t / 6, (2 * t + 1) / 6};
+          int ranks[2] = {(2 * t + 5) % 64, (2 * t + 6) % 64};
+          double v[2] = {x[2 * t], x[2 * t + 1]}, up[2] = {0, 0}, down[2] = {0, 0}, suffix, prefix;
+          Beside(s).Up(v, up, suffix);
+          __syncthreads();
+          Beside(s).Down(v, down, prefix);
+          Runs(r).FlagHeadsAndTails(head, 0, tail, 21, key, cub::Inequality());
+          Sort(w[t / 32]).Sort(v, Less());
+          Across(a[t / 32]).ScatterToStriped(v, ranks);
+          v[0] = cuda::maximum<double>()(v[0], t == 3 ? NAN : -2);
+          Block(b).BlockedToWarpStriped(v);
+          for (int i = 0; i < 2; i++) {
+            y[2 * t + i] = v[i] * (i ? prefix : suffix) + up[i] * down[i];
+            z[2 * t + i] = head[i] + 2 * tail[i];
+          }
+        }"""
+    signature = "x: f64[128], out y: f64[128], out z: i32[128]"
+    moves = je.kernel(source, "moves", signature, lang="cuda", grid=1, block=64)
+    x = np.random.default_rng(2).permutation(128) / 64 - 1
+    with warnings.catch_warnings(action="error", category=je.RaceWarning):
+        y, z = moves(x)
+    places = np.arange(64).reshape(2, 32).T.ravel()  # of a row of two items for each lane, blocked to striped
+    v = np.concatenate([np.roll(np.sort(row), 5)[places][places] for row in x.reshape(2, 64)])
+    np.testing.assert_allclose(y, v * np.tile([x[-1], x[0]], 64) + np.r_[0, x[:-1]] * np.r_[x[1:], 0])
+    differs = np.diff(np.arange(128) // 6) != 0
+    np.testing.assert_array_equal(z, np.r_[0, differs] + 2 * np.r_[differs, 0])
+    je.check_grads(moves, (x,))
 
 
 def test_devices(tmp_path: Path) -> None:

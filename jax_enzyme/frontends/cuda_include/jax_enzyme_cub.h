@@ -87,6 +87,14 @@ template <int Width, class T> __JE_MEMBER T ShuffleDown(T value, int by, int las
   return __je_move_any(mask, value, rank + by > last ? self : self + by);
 }
 
+// Who does something together: a block, or a section of a warp.
+struct __je_block {
+  __JE_MEMBER static void meet() { __syncthreads(); }
+};
+template <int Width> struct __je_lanes_of {
+  __JE_MEMBER static void meet() { __syncwarp(__je_section(Width)); }
+};
+
 // What threads share is bytes, as objects in shared memory are not constructed.
 template <class T, int N> struct __je_shared {
   alignas(T) unsigned char bytes[N * sizeof(T)];

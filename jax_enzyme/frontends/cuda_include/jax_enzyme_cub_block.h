@@ -229,67 +229,119 @@ __JE_MEMBER void StoreDirectStriped(int thread, O to, T (&items)[N], int valid) 
     if (thread + i * Threads < valid) to[thread + i * Threads] = items[i];
 }
 
+// Loads, stores and exchanges of those who do them together.
+#define __JE_LOAD(Threads, is_striped)                                                           \
+  template <class I> __JE_MEMBER void Load(I from, T (&items)[N]) {                              \
+    if constexpr (is_striped) LoadDirectStriped<Threads>(thread(), from, items);                 \
+    else LoadDirectBlocked(thread(), from, items);                                               \
+  }                                                                                              \
+  template <class I> __JE_MEMBER void Load(I from, T (&items)[N], int valid) {                   \
+    if constexpr (is_striped) LoadDirectStriped<Threads>(thread(), from, items, valid);          \
+    else LoadDirectBlocked(thread(), from, items, valid);                                        \
+  }                                                                                              \
+  template <class I, class D> __JE_MEMBER void Load(I from, T (&items)[N], int valid, D other) { \
+    for (int i = 0; i < N; i++) items[i] = other;                                                \
+    Load(from, items, valid);                                                                    \
+  }
+#define __JE_STORE(Threads, is_striped)                                                  \
+  template <class O> __JE_MEMBER void Store(O to, T (&items)[N]) {                       \
+    if constexpr (is_striped) StoreDirectStriped<Threads>(thread(), to, items);          \
+    else StoreDirectBlocked(thread(), to, items);                                        \
+  }                                                                                      \
+  template <class O> __JE_MEMBER void Store(O to, T (&items)[N], int valid) {            \
+    if constexpr (is_striped) StoreDirectStriped<Threads>(thread(), to, items, valid);   \
+    else StoreDirectBlocked(thread(), to, items, valid);                                 \
+  }
+// Item i of a thread goes to the place that `to` says, and comes from the one that `from` says.
+template <class Together, class T, int N, class U, class P, class Q>
+__JE_MEMBER void __je_exchange(T *shared, const T (&in)[N], U (&out)[N], P to, Q from) {
+  for (int i = 0; i < N; i++) shared[to(i)] = in[i];
+  Together::meet();
+  for (int i = 0; i < N; i++) out[i] = shared[from(i)];
+}
+#define __JE_EXCHANGE(Threads, Together)                                                                               \
+  template <class U> __JE_MEMBER void BlockedToStriped(const T (&in)[N], U (&out)[N]) {                                \
+    __je_exchange<Together>(shared.data(), in, out, blocked, striped);                                                 \
+  }                                                                                                                    \
+  template <class U> __JE_MEMBER void StripedToBlocked(const T (&in)[N], U (&out)[N]) {                                \
+    __je_exchange<Together>(shared.data(), in, out, striped, blocked);                                                 \
+  }                                                                                                                    \
+  template <class U, class R> __JE_MEMBER void ScatterToStriped(const T (&in)[N], U (&out)[N], R (&ranks)[N]) {        \
+    __je_exchange<Together>(shared.data(), in, out, [&](int i) { return ranks[i]; }, striped);                         \
+  }                                                                                                                    \
+  template <class R> __JE_MEMBER void ScatterToStriped(T (&items)[N], R (&ranks)[N]) {                                 \
+    ScatterToStriped(items, items, ranks);                                                                             \
+  }                                                                                                                    \
+                                                                                                                       \
+ private:                                                                                                              \
+  __JE_MEMBER static int blocked(int i) { return thread() * N + i; }                                                   \
+  __JE_MEMBER static int striped(int i) { return thread() + i * Threads; }
+
 template <class T, int X, int N, BlockLoadAlgorithm A = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
 class BlockLoad {
   struct Storage {};
   __JE_COLLECTIVE(BlockLoad)
-
-  template <class I> __JE_MEMBER void Load(I from, T (&items)[N]) {
-    if constexpr (A == BLOCK_LOAD_STRIPED) LoadDirectStriped<X * Y * Z>(thread(), from, items);
-    else LoadDirectBlocked(thread(), from, items);
-  }
-  template <class I> __JE_MEMBER void Load(I from, T (&items)[N], int valid) {
-    if constexpr (A == BLOCK_LOAD_STRIPED) LoadDirectStriped<X * Y * Z>(thread(), from, items, valid);
-    else LoadDirectBlocked(thread(), from, items, valid);
-  }
-  template <class I, class D> __JE_MEMBER void Load(I from, T (&items)[N], int valid, D otherwise) {
-    for (int i = 0; i < N; i++) items[i] = otherwise;
-    Load(from, items, valid);
-  }
+  __JE_LOAD(X * Y * Z, A == BLOCK_LOAD_STRIPED)
 };
 
 template <class T, int X, int N, BlockStoreAlgorithm A = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 0>
 class BlockStore {
   struct Storage {};
   __JE_COLLECTIVE(BlockStore)
-
-  template <class O> __JE_MEMBER void Store(O to, T (&items)[N]) {
-    if constexpr (A == BLOCK_STORE_STRIPED) StoreDirectStriped<X * Y * Z>(thread(), to, items);
-    else StoreDirectBlocked(thread(), to, items);
-  }
-  template <class O> __JE_MEMBER void Store(O to, T (&items)[N], int valid) {
-    if constexpr (A == BLOCK_STORE_STRIPED) StoreDirectStriped<X * Y * Z>(thread(), to, items, valid);
-    else StoreDirectBlocked(thread(), to, items, valid);
-  }
+  __JE_STORE(X * Y * Z, A == BLOCK_STORE_STRIPED)
 };
 
 template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0> class BlockExchange {
   static constexpr int Threads = X * Y * Z;
   typedef __je_shared<T, Threads * N> Storage;
   __JE_COLLECTIVE(BlockExchange)
+  __JE_EXCHANGE(Threads, __je_block)
 
-  template <class U> __JE_MEMBER void BlockedToStriped(const T (&in)[N], U (&out)[N]) {
-    for (int i = 0; i < N; i++) shared.data()[thread() * N + i] = in[i];
-    __syncthreads();
-    for (int i = 0; i < N; i++) out[i] = shared.data()[thread() + i * Threads];
-  }
-  template <class U> __JE_MEMBER void StripedToBlocked(const T (&in)[N], U (&out)[N]) {
-    for (int i = 0; i < N; i++) shared.data()[thread() + i * Threads] = in[i];
-    __syncthreads();
-    for (int i = 0; i < N; i++) out[i] = shared.data()[thread() * N + i];
-  }
+ public:
   template <class U, class R> __JE_MEMBER void ScatterToBlocked(const T (&in)[N], U (&out)[N], R (&ranks)[N]) {
-    for (int i = 0; i < N; i++) shared.data()[ranks[i]] = in[i];
-    __syncthreads();
-    for (int i = 0; i < N; i++) out[i] = shared.data()[thread() * N + i];
+    __je_exchange<__je_block>(shared.data(), in, out, [&](int i) { return ranks[i]; }, blocked);
   }
-  template <class U, class R> __JE_MEMBER void ScatterToStriped(const T (&in)[N], U (&out)[N], R (&ranks)[N]) {
-    for (int i = 0; i < N; i++) shared.data()[ranks[i]] = in[i];
-    __syncthreads();
-    for (int i = 0; i < N; i++) out[i] = shared.data()[thread() + i * Threads];
+  template <class R> __JE_MEMBER void ScatterToBlocked(T (&items)[N], R (&ranks)[N]) {
+    ScatterToBlocked(items, items, ranks);
+  }
+  // Items with a negative rank, or without a flag, go nowhere.
+  template <class U, class R> __JE_MEMBER void ScatterToStripedGuarded(const T (&in)[N], U (&out)[N], R (&ranks)[N]) {
+    scatter(in, out, ranks, [&](int i) { return ranks[i] >= 0; });
+  }
+  template <class R> __JE_MEMBER void ScatterToStripedGuarded(T (&items)[N], R (&ranks)[N]) {
+    ScatterToStripedGuarded(items, items, ranks);
+  }
+  template <class U, class R, class F>
+  __JE_MEMBER void ScatterToStripedFlagged(const T (&in)[N], U (&out)[N], R (&ranks)[N], F (&flags)[N]) {
+    scatter(in, out, ranks, [&](int i) { return bool(flags[i]); });
+  }
+  template <class R, class F> __JE_MEMBER void ScatterToStripedFlagged(T (&items)[N], R (&ranks)[N], F (&flags)[N]) {
+    ScatterToStripedFlagged(items, items, ranks, flags);
+  }
+  // Rows of a warp: those of its lanes.
+  template <class U> __JE_MEMBER void BlockedToWarpStriped(const T (&in)[N], U (&out)[N]) {
+    __je_exchange<__je_block>(shared.data(), in, out, blocked, of_warp);
+  }
+  template <class U> __JE_MEMBER void WarpStripedToBlocked(const T (&in)[N], U (&out)[N]) {
+    __je_exchange<__je_block>(shared.data(), in, out, of_warp, blocked);
   }
   __JE_MEMBER void BlockedToStriped(T (&items)[N]) { BlockedToStriped(items, items); }
   __JE_MEMBER void StripedToBlocked(T (&items)[N]) { StripedToBlocked(items, items); }
+  __JE_MEMBER void BlockedToWarpStriped(T (&items)[N]) { BlockedToWarpStriped(items, items); }
+  __JE_MEMBER void WarpStripedToBlocked(T (&items)[N]) { WarpStripedToBlocked(items, items); }
+
+ private:
+  __JE_MEMBER static int of_warp(int i) {
+    int first = thread() / 32 * 32, lanes = Threads - first < 32 ? Threads - first : 32;
+    return first * N + thread() % 32 + i * lanes;
+  }
+  template <class U, class R, class F>
+  __JE_MEMBER void scatter(const T (&in)[N], U (&out)[N], R (&ranks)[N], F taken) {
+    for (int i = 0; i < N; i++)
+      if (taken(i)) shared.data()[ranks[i]] = in[i];
+    __syncthreads();
+    for (int i = 0; i < N; i++) out[i] = shared.data()[striped(i)];
+  }
 };
 
 } // namespace cub

@@ -59,26 +59,42 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockDiscontinuit
 
   template <int N, class U, class F> __JE_MEMBER void FlagHeads(U (&flags)[N], T (&items)[N], F differs) {
     share(items);
-    heads(flags, items, differs, shared.last.data()[thread() ? thread() - 1 : 0], true);
+    heads(flags, items, differs, before(), true);
   }
   template <int N, class U, class F>
   __JE_MEMBER void FlagHeads(U (&flags)[N], T (&items)[N], F differs, T predecessor) {
     share(items);
-    heads(flags, items, differs, thread() ? shared.last.data()[thread() - 1] : predecessor, false);
+    heads(flags, items, differs, before(predecessor), false);
   }
   template <int N, class U, class F> __JE_MEMBER void FlagTails(U (&flags)[N], T (&items)[N], F differs) {
     share(items);
-    tails(flags, items, differs, shared.first.data()[thread() < Threads - 1 ? thread() + 1 : thread()], true);
+    tails(flags, items, differs, behind(), true);
   }
   template <int N, class U, class F>
   __JE_MEMBER void FlagTails(U (&flags)[N], T (&items)[N], F differs, T successor) {
     share(items);
-    tails(flags, items, differs, thread() < Threads - 1 ? shared.first.data()[thread() + 1] : successor, false);
+    tails(flags, items, differs, behind(successor), false);
   }
   template <int N, class U, class W, class F>
   __JE_MEMBER void FlagHeadsAndTails(U (&first)[N], W (&last)[N], T (&items)[N], F differs) {
-    FlagHeads(first, items, differs);
-    tails(last, items, differs, shared.first.data()[thread() < Threads - 1 ? thread() + 1 : thread()], true);
+    share(items);
+    flag(first, last, items, differs, before(), behind(), true, true);
+  }
+  template <int N, class U, class W, class F>
+  __JE_MEMBER void FlagHeadsAndTails(U (&first)[N], W (&last)[N], T successor, T (&items)[N], F differs) {
+    share(items);
+    flag(first, last, items, differs, before(), behind(successor), true, false);
+  }
+  template <int N, class U, class W, class F>
+  __JE_MEMBER void FlagHeadsAndTails(U (&first)[N], T predecessor, W (&last)[N], T (&items)[N], F differs) {
+    share(items);
+    flag(first, last, items, differs, before(predecessor), behind(), false, true);
+  }
+  template <int N, class U, class W, class F>
+  __JE_MEMBER void FlagHeadsAndTails(U (&first)[N], T predecessor, W (&last)[N], T successor, T (&items)[N],
+                                     F differs) {
+    share(items);
+    flag(first, last, items, differs, before(predecessor), behind(successor), false, false);
   }
 
  private:
@@ -86,6 +102,17 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockDiscontinuit
     shared.first.data()[thread()] = items[0];
     shared.last.data()[thread()] = items[N - 1];
     __syncthreads();
+  }
+  // What lies beside the items of a thread; at the ends what is given, or anything.
+  __JE_MEMBER T before() { return shared.last.data()[thread() ? thread() - 1 : 0]; }
+  __JE_MEMBER T before(const T &predecessor) { return thread() ? before() : predecessor; }
+  __JE_MEMBER T behind() { return shared.first.data()[thread() < Threads - 1 ? thread() + 1 : thread()]; }
+  __JE_MEMBER T behind(const T &successor) { return thread() < Threads - 1 ? behind() : successor; }
+  template <int N, class U, class W, class F>
+  __JE_MEMBER static void flag(U (&first)[N], W (&last)[N], T (&items)[N], F differs, const T &before, const T &behind,
+                               bool begins, bool ends) {
+    heads(first, items, differs, before, begins);
+    tails(last, items, differs, behind, ends);
   }
   template <class F> __JE_MEMBER static bool asked(F differs, const T &a, const T &b, int place) {
     if constexpr (std::is_invocable<F, const T &, const T &, int>::value) return differs(a, b, place);
@@ -128,6 +155,15 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockShuffle {
     share(in[0]);
     for (int i = 0; i < N - 1; i++) out[i] = in[i + 1];
     if (thread() < Threads - 1) out[N - 1] = shared.data()[thread() + 1];
+  }
+  // With the item that moves out at the end, for all threads.
+  template <int N> __JE_MEMBER void Up(T (&in)[N], T (&out)[N], T &suffix) {
+    Up(in, out);
+    suffix = shared.data()[Threads - 1];
+  }
+  template <int N> __JE_MEMBER void Down(T (&in)[N], T (&out)[N], T &prefix) {
+    Down(in, out);
+    prefix = shared.data()[0];
   }
 
  private:

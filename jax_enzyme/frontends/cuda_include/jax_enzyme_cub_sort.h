@@ -24,14 +24,6 @@ template <class T> __JE_BOTH_MEMBER unsigned long long __je_digits(T key, int fi
   return end - first >= 64 ? bits : bits & ((1ull << (end - first)) - 1);
 }
 
-// Who sorts together: a block, or a section of a warp.
-struct __je_block {
-  __JE_MEMBER static void meet() { __syncthreads(); }
-};
-template <int Width> struct __je_lanes_of {
-  __JE_MEMBER static void meet() { __syncwarp(__je_section(Width)); }
-};
-
 // Where the items of a thread come from: each thread ranks its own, and looks for those that belong here.
 template <int Threads, class Together, int N, class D>
 __JE_MEMBER void __je_rank(int *places, int thread, int (&sources)[N], bool striped, D before) {
