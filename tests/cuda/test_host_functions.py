@@ -154,6 +154,9 @@ def test_systems_in_batches_and_by_factors() -> None:
     symmetric = a[0] @ a[0].T
     solved = np.linalg.matrix_power(np.linalg.inv(symmetric), 3) @ b[0]
     check(host("solvers", "one", "a: f64[n,n], inout x: f64[n], n: i32 -> status"), (symmetric, b[0]), solved)
+    values, vectors = np.linalg.eigh(a[0] + a[0].T)
+    found = values * vectors[0] ** 2, np.linalg.svd(a[0], compute_uv=False)
+    check(host("solvers", "spectral", "a: f64[n,n], out w: f64[n], out s: f64[n], n: i32"), (a[0],), found)
 
 
 def test_cub_selects_and_placeholders_are_functions() -> None:

@@ -40,7 +40,6 @@ cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t, cudaStream_t);
   cusolverStatus_t cusolverDn##L##ormqr(cusolverDnHandle_t, cublasSideMode_t, cublasOperation_t, int m, int n, int k, \
                                         const T *a, int lda, const T *tau, T *c, int ldc, T *work, int size,          \
                                         int *info);                                                                   \
-  /* Declared, and refused where a host function calls them. */                                                      \
   cusolverStatus_t cusolverDn##L##syevd_bufferSize(cusolverDnHandle_t, cusolverEigMode_t, cublasFillMode_t, int n,    \
                                                    const T *a, int lda, const T *w, int *size);                       \
   cusolverStatus_t cusolverDn##L##syevd(cusolverDnHandle_t, cusolverEigMode_t, cublasFillMode_t, int n, T *a, int lda, \

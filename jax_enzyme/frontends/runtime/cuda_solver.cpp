@@ -1,5 +1,5 @@
 // cuSOLVER on the CPU: calls of LAPACK, whose derivatives are rules. Working memory is LAPACK's own.
-// provides: cusolverDn(?:Create|Destroy|SetStream|[SD](?:potrf|potrs|getrf|getrs|geqrf|ormqr)(?:_bufferSize)?)
+// provides: cusolverDn(?:Create|Destroy|SetStream|[SD](?:potrf|potrs|getrf|getrs|geqrf|ormqr|syevd|gesvd)(?:_bufferSize)?)
 #include <stddef.h>
 
 extern "C" {
@@ -13,13 +13,17 @@ extern "C" {
   void l##ormqr_(const char *, const char *, const int *, const int *, const int *, const T *, const int *,           \
                  const T *, T *, const int *, T *, const int *, int *);                                               \
   void l##laswp_(const int *, T *, const int *, const int *, const int *, const int *, const int *);                  \
+  void l##syevd_(const char *, const char *, const int *, T *, const int *, T *, T *, const int *, int *, const int *,  \
+                 int *);                                                                                              \
+  void l##gesvd_(const char *, const char *, const int *, const int *, T *, const int *, T *, T *, const int *, T *,  \
+                 const int *, T *, const int *, int *);                                                               \
   void l##trsm_(const char *, const char *, const char *, const char *, const int *, const int *, const T *,          \
                 const T *, const int *, T *, const int *);
 DECLARE(s, float)
 DECLARE(d, double)
 #undef DECLARE
 
-static const char OPERATIONS[] = "NTC", SIDES[] = "LR", TRIANGLES[] = "LU";
+static const char OPERATIONS[] = "NTC", SIDES[] = "LR", TRIANGLES[] = "LU", JOBS[] = "NV";
 
 int cusolverDnCreate(void **handle) { return *handle = nullptr, 0; }
 int cusolverDnDestroy(void *) { return 0; }
@@ -76,6 +80,20 @@ extern "C" {
   int cusolverDn##L##ormqr(void *, int side, int op, int m, int n, int k, const T *a, int lda, const T *tau, T *c,    \
                            int ldc, T *work, int size, int *info) {                                                   \
     return l##ormqr_(SIDES + side, OPERATIONS + op, &m, &n, &k, a, &lda, tau, c, &ldc, work, &size, info), 0;         \
+  }                                                                                                                   \
+  int cusolverDn##L##syevd_bufferSize(void *, int, int, int n, const T *, int, const T *, int *size) {                \
+    return *size = 1 + 6 * n + 2 * n * n, 0;                                                                          \
+  }                                                                                                                   \
+  int cusolverDn##L##syevd(void *, int vectors, int part, int n, T *a, int lda, T *w, T *work, int size, int *info) { \
+    int room = 3 + 5 * n, *counts = new int[room];                                                                    \
+    l##syevd_(JOBS + vectors, TRIANGLES + part, &n, a, &lda, w, work, &size, counts, &room, info);                    \
+    return delete[] counts, 0;                                                                                        \
+  }                                                                                                                   \
+  int cusolverDn##L##gesvd_bufferSize(void *, int m, int n, int *size) { return *size = 5 * (m + n), 0; }             \
+  int cusolverDn##L##gesvd(void *, signed char left, signed char right, int m, int n, T *a, int lda, T *s, T *u,      \
+                           int ldu, T *v, int ldv, T *work, int size, T *, int *info) {                               \
+    const char jobs[] = {static_cast<char>(left), static_cast<char>(right)};                                          \
+    return l##gesvd_(jobs, jobs + 1, &m, &n, a, &lda, s, u, &ldu, v, &ldv, work, &size, info), 0;                     \
   }
 DEFINE(S, s, float)
 DEFINE(D, d, double)

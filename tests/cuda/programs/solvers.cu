@@ -66,3 +66,30 @@ int one(const double *a, double *x, int n) {
   cusolverDnDestroy(handle);
   return state;
 }
+
+// Eigenvalues by the first numbers of their vectors, of A and its transpose, and the singular values of A.
+void spectral(const double *a, double *w, double *s, int n) {
+  cusolverDnHandle_t handle;
+  cusolverDnCreate(&handle);
+  double *held, *vectors, *values, *work, *first = new double[n * n];
+  int *info, most, size, bytes = n * n * sizeof(double);
+  cudaMalloc(&held, bytes);
+  cudaMalloc(&vectors, 2 * bytes);
+  cudaMalloc(&values, n * sizeof(double));
+  cudaMalloc(&info, sizeof(int));
+  cusolverDnDsyevd_bufferSize(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, held, n, values, &most);
+  cusolverDnDgesvd_bufferSize(handle, n, n, &size);
+  most = size > most ? size : most;
+  cudaMalloc(&work, most * sizeof(double));
+  for (int i = 0; i < n * n; i++) first[i] = a[i] + a[i % n * n + i / n];
+  cudaMemcpy(held, first, bytes, cudaMemcpyHostToDevice);
+  cusolverDnDsyevd(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, held, n, values, work, most, info);
+  cudaMemcpy(first, held, bytes, cudaMemcpyDeviceToHost);
+  cudaMemcpy(w, values, n * sizeof(double), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < n; i++) w[i] *= first[i * n] * first[i * n];
+  cudaMemcpy(held, a, bytes, cudaMemcpyHostToDevice);
+  cusolverDnDgesvd(handle, 'S', 'S', n, n, held, n, values, vectors, n, vectors + n * n, n, work, most, nullptr, info);
+  cudaMemcpy(s, values, n * sizeof(double), cudaMemcpyDeviceToHost);
+  delete[] first;
+  cusolverDnDestroy(handle);
+}
