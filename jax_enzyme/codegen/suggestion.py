@@ -229,6 +229,8 @@ class _Suggestion:
             return f"{name}: {UNKNOWN}"  # no plain memory can be passed
         prefix = self._direction(root, name, known.is_const)
         record = record_type(self.module, behind)
+        if record is not None and name in self.known.classes:
+            return f"inout {name}: {self._structure(record, name, root)}*"
         if record is not None and self.known.is_fortran and self._pointee(node):
             return f"{name}: {{{UNKNOWN}}}*"  # a descriptor
         if record is not None:

@@ -17,7 +17,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FORMAT = "4"
+_FORMAT = "5"
 """Changes whenever `_finished` would give other IR."""
 
 _OPENMP = "@__kmpc_"
@@ -58,17 +58,21 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     of_mpi = _modules_of_mpi(source, places, given)
     given = {**of_mpi, **given}
     kept = [f"-I{folder}" for folder in places.modules]
-    recipe = toolchain.Recipe(
-        flang(), _ARGUMENTS, finish=finished, version=_FORMAT + AS_WRITTEN * as_written, keeps=".mod"
-    )
-    reads = fortran_modules.read_files(source, places, given)
     # Only debug information tells which arrays are passed with descriptors, and flang drops `-g` beside `-g0`.
     others = [flag for flag in places.others if flag != "-g0"]
+    fixed = "-ffixed-form" in others or (source.path or Path(source.name)).suffix.lower() in _FIXED
+
+    def finish(ir: str) -> str:
+        return finished(with_arguments(ir, source.text, fixed=fixed and "-ffree-form" not in others))
+
+    recipe = toolchain.Recipe(
+        flang(), _ARGUMENTS, finish=finish, version=_FORMAT + AS_WRITTEN * as_written, keeps=".mod"
+    )
+    reads = fortran_modules.read_files(source, places, given)
     ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
     if _OPENMP in ir:
         ir = optimised(make_serial(parse(ir), source.name))
-    fixed = "-ffixed-form" in others or (source.path or Path(source.name)).suffix.lower() in _FIXED
-    return with_arguments(ir, source.text, fixed=fixed and "-ffree-form" not in others), {**of_mpi, **made}
+    return ir, {**of_mpi, **made}
 
 
 def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolchain.Files) -> toolchain.Files:

@@ -1,5 +1,5 @@
 """What Fortran says of its arguments and flang does not hand on: which of them a procedure may not write to, which
-have nothing for it to read, and how large arrays are, where that is not a number.
+have nothing for it to read, how large arrays are, where that is not a number, and of which class an object is.
 
     real(8), intent(in) :: x(m, n)        !6 = distinct !DISubprogram(name: "k", ..., annotations: !90)
     real(8), intent(out) :: y(0:n)        !90 = !{!91, !92, !93, !94}
@@ -8,6 +8,8 @@ have nothing for it to read, and how large arrays are, where that is not a numbe
                                           !93 = !{!"je.extents", !"x", !"m", !"n"}
                                           !94 = !{!"je.extents", !"y", !"n+1"}
     real(8) a(lda, *)                     !{!"je.extents", !"a", !"lda", !"*"}
+    class(spring) :: s                    !{!"je.class", !"s", !"_QMmEXdtXspring"}
+                                          @je.comes_with.k = weak_odr constant [1 x ptr] [ptr @_QMmEXdtXspring]
 
 The text is read from the line on that debug information gives for a procedure, as far as its declarations are plain:
 what is not understood is left open.
@@ -18,7 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jax_enzyme.transform.prototype import ANY, EXTENTS, INTENTS
+from jax_enzyme.ir.linking import COMES_WITH
+from jax_enzyme.transform.prototype import ANY, CLASSES, EXTENTS, INTENTS
 
 _SUBPROGRAM = re.compile(r'^(!\d+ = distinct !DISubprogram\(name: "(\w+)".*, line: (\d+),.*)\)$', re.MULTILINE)
 _NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
@@ -28,6 +31,11 @@ _END = re.compile(r"contains$|end\s*(subroutine|function|procedure)?\s*\w*$")
 _INTENT = re.compile(r"intent\s*\(\s*(in\s*out|inout|in|out)\s*\)")
 _ELSEWHERE = re.compile(r"\b(pointer|type\s*\(|class\s*\()")
 """Arguments that may lead to other memory, where a procedure may write or read."""
+_CLASS = re.compile(r"class\s*\(\s*(\w+)\s*\)")
+_IN_A_DESCRIPTOR = re.compile(r"\b(pointer|allocatable|dimension|value)\b")
+_LINKAGE_NAME = re.compile(r'linkageName: "([^"]+)"')
+_TYPES = re.compile(r"^@(_Q\w*EXdtX(\w+)) = ", re.MULTILINE)
+"""The descriptions of derived types."""
 _DECLARES = re.compile(
     r"(real|double\s*precision|double\s*complex|complex|integer|logical|dimension)\b"
     r"(\s*\*\s*\d+|(?<!dimension)\s*\([^()]*(\([^()]*\)[^()]*)*\))?\s*"
@@ -42,6 +50,8 @@ def with_arguments(ir: str, text: str, *, fixed: bool) -> str:
     lines = text.lower().splitlines()
     number = max((int(match[1]) for match in _NODE.finditer(ir)), default=-1)
     nodes: list[str] = []
+    types = [(match[1], match[2]) for match in _TYPES.finditer(ir)]
+    needed: dict[str, dict[str, None]] = {}
 
     def node(*operands: str) -> str:
         nonlocal number
@@ -50,11 +60,34 @@ def with_arguments(ir: str, text: str, *, fixed: bool) -> str:
         return f"!{number}"
 
     def annotated(match: re.Match[str]) -> str:
-        notes = [node(*(f'!"{word}"' for word in note)) for note in _notes(lines, match[2], int(match[3]), fixed)]
+        linkage = _LINKAGE_NAME.search(match[0])
+        symbol = linkage[1] if linkage else match[2]
+        said: list[tuple[str, ...]] = []
+        for note in _notes(lines, match[2], int(match[3]), fixed):
+            if note[0] == CLASSES:
+                if (described := _description(types, note[2], symbol)) is None:
+                    continue
+                note = (*note[:2], described)
+                needed.setdefault(symbol, {})[described] = None
+            said.append(note)
+        notes = [node(*(f'!"{word}"' for word in note)) for note in said]
         return f"{match[1]}, annotations: {node(*notes)})" if notes else match[0]
 
     ir = _SUBPROGRAM.sub(annotated, ir)
-    return ir + "".join(nodes)
+    return ir + "".join(_constant(symbol, list(names)) for symbol, names in needed.items()) + "".join(nodes)
+
+
+def _description(types: list[tuple[str, str]], name: str, symbol: str) -> str | None:
+    """The description of a type by its name: that of the procedure's own module, or the only one."""
+    found = [described for described, type_ in types if type_ == name]
+    own = [described for described in found if symbol.startswith(described.partition("EXdtX")[0] + "P")]
+    return own[0] if len(own) == 1 else found[0] if len(found) == 1 else None
+
+
+def _constant(symbol: str, needed: list[str]) -> str:
+    """Keeps the descriptions of types as long as the procedure is wanted for itself."""
+    listed = ", ".join(f"ptr @{name}" for name in needed)
+    return f'@"{COMES_WITH}{symbol}" = weak_odr constant [{len(needed)} x ptr] [{listed}]\n'
 
 
 def _notes(lines: list[str], name: str, line: int, fixed: bool) -> list[tuple[str, ...]]:
@@ -68,7 +101,21 @@ def _notes(lines: list[str], name: str, line: int, fixed: bool) -> list[tuple[st
     return [
         *((INTENTS[intent], ",".join(names)) for intent, names in _intents(statements).items()),
         *((EXTENTS, array, *bounds) for array, bounds in extents.items()),
+        *((CLASSES, variable, of) for variable, of in _classes(statements, arguments)),
     ]
+
+
+def _classes(statements: list[str], arguments: list[str]) -> Iterator[tuple[str, str]]:
+    """The arguments that are one object each, of a class, with the class: neither allocatable nor pointers."""
+    for statement in statements:
+        if not (found := _CLASS.match(statement)):
+            continue
+        attributes, separator, declared = statement[found.end() :].partition("::")
+        if not separator:
+            attributes, declared = "", attributes
+        for variable, bounds in () if _IN_A_DESCRIPTOR.search(attributes) else _declared(declared):
+            if variable in arguments and bounds is None:
+                yield variable, found[1]
 
 
 def _specification(lines: list[str], name: str, line: int, fixed: bool) -> list[str]:

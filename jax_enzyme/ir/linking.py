@@ -24,6 +24,9 @@ _SEEN = frozenset("default hidden protected dllimport dllexport dso_local dso_pr
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
 _STRONG = (llvm.Linkage.external,)
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
+COMES_WITH = "je.comes_with."
+"""A constant whose name begins so, and ends with that of a function, names what is needed where the function is a root:
+what its caller has to know, and it does not say itself."""
 _KEPT = {
     llvm.Linkage.internal: llvm.Linkage.external,
     llvm.Linkage.private: llvm.Linkage.external,
@@ -149,7 +152,7 @@ def linked(programs: Sequence[str], roots: Collection[str]) -> str:
     for module in rest:
         first.link_in(module)
     for value in (*first.functions, *first.global_variables):
-        inside = not value.is_declaration and value.name not in roots and not value.name.startswith(_OF_LLVM)
+        inside = not value.is_declaration and not _is_wanted(value.name, roots) and not value.name.startswith(_OF_LLVM)
         if inside and value.linkage in _EXTERNAL:
             value.linkage = llvm.Linkage.internal
     _drop_dead(first)
@@ -162,6 +165,13 @@ def _show(module: llvm.ModuleRef, roots: Collection[str]) -> None:
     for function in module.functions:
         if function.name in roots and not function.is_declaration and function.linkage in _KEPT:
             function.linkage = _KEPT[function.linkage]
+    for variable in module.global_variables:
+        if variable.name.startswith(COMES_WITH) and not _is_wanted(variable.name, roots):
+            variable.linkage = llvm.Linkage.internal
+
+
+def _is_wanted(name: str, roots: Collection[str]) -> bool:
+    return name.removeprefix(COMES_WITH) in roots
 
 
 _IMPORTS = re.compile(r"^(!\d+ = distinct !DICompileUnit\(.*?), imports: !\d+", re.M)

@@ -29,6 +29,7 @@ from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.instructions import Call
+from jax_enzyme.ir.linking import COMES_WITH
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -43,7 +44,7 @@ from jax_enzyme.transform.declared import (
     unlike_memory,
 )
 from jax_enzyme.transform.described import Kind, described
-from jax_enzyme.transform.descriptors import Exchanged, assumed_shape
+from jax_enzyme.transform.descriptors import Exchanged, assumed_shape, object_of_class
 from jax_enzyme.transform.failure_sites import FAILS, TERMINATED, add_message
 from jax_enzyme.transform.layouts import (
     IN_REGISTERS,
@@ -150,6 +151,8 @@ class _Binder:
             returned.take(self.composer, DataLayout(self.module), result, in_memory=self.source.returns_in_memory)
         self.at.ret(self._with_statuses(status))
         self.composer.blocks[0].instructions[:0] = self.composer.slots
+        for name in [name for name in self.module.globals if name.startswith(COMES_WITH)]:
+            del self.module.globals[name]  # the kernel has been called
         self.module.functions[PRIMAL] = Function(
             T.PTR,
             T.FunctionType(T.I64, tuple(T.PTR for _ in self.buffers)),
@@ -185,7 +188,10 @@ class _Binder:
                 self.source.check_rows(index, formal)
                 return self.composer.pointer(formal)
             case Record():
-                return self.composer.structures(formal, self.source.layout(index, formal))
+                layout = self.source.layout(index, formal)
+                address = self.composer.structures(formal, layout)
+                type_ = self._described_type(index)
+                return address if type_ is None else object_of_class(self.composer, layout.size, address, type_)
             case Null():
                 return ConstantNull(T.PTR)
             case FunctionOf():
@@ -194,6 +200,12 @@ class _Binder:
                 return self._characters(formal.value)
             case Status():
                 return self.composer.status()
+
+    def _described_type(self, index: int) -> GlobalVariable | None:
+        """What describes the type of an object that Fortran passes with it: that of its class, no extended one."""
+        known = self.source.prototype
+        name = known.classes.get(known.parameter_name(index) or "")
+        return None if name is None else self.module.globals[name]
 
     def _described(self, index: int, formal: Formal) -> Value | None:
         """An array with its descriptor, where Fortran takes one."""

@@ -45,6 +45,7 @@ _DIMENSIONS = 24
 _DIMENSION_BYTES = 24
 _EXTENT, _STEP = 8, 16
 _STRUCTURE = 42
+_ADDENDUM_BYTES, _HAS_ADDENDUM = 16, 1
 _TYPES = {
     "bool": 39, "i8": 7, "i16": 8, "i32": 9, "i64": 10, "u8": 7, "u16": 8, "u32": 9, "u64": 10, "f16": 25, "bf16": 26,
     "f32": 27, "f64": 28, "c64": 34, "c128": 35,
@@ -58,6 +59,15 @@ def assumed_shape(composer: Composer, formal: Plain | Record, item: int, extents
     made = composer.slot(_DIMENSIONS + _DIMENSION_BYTES * len(extents))
     code = _TYPES[formal.param.dtype] if isinstance(formal, Plain) else _STRUCTURE
     _describe(composer.at, made, code, item, extents, at, Kind.ASSUMED_SHAPE)
+    return made
+
+
+def object_of_class(composer: Composer, item: int, at: Value, type_: Value) -> Value:
+    """A descriptor of one object of so many bytes, with the description of its type behind it."""
+    made = composer.slot(_DIMENSIONS + _ADDENDUM_BYTES)
+    _describe(composer.at, made, _STRUCTURE, item, (), at, Kind.ASSUMED_SHAPE, extra=_HAS_ADDENDUM)
+    composer.at.store(type_, composer.at.offset(made, _DIMENSIONS), 8)
+    composer.at.store(const_int(T.I64, 0), composer.at.offset(made, _DIMENSIONS + 8), 8)
     return made
 
 
@@ -137,12 +147,19 @@ def _check(
 
 
 def _describe(
-    at: Builder, place: Value, code: int, item: int, extents: Sequence[int], address: Value, kind: Kind
+    at: Builder,
+    place: Value,
+    code: int,
+    item: int,
+    extents: Sequence[int],
+    address: Value,
+    kind: Kind,
+    extra: int = 0,
 ) -> None:
     at.store(address, place, 8)
     at.store(const_int(T.I64, item), at.offset(place, 8), 8)
     at.store(const_int(T.I32, _VERSION), at.offset(place, 16), 4)
-    for offset, byte in enumerate((len(extents), code, kind.value, 0), 20):
+    for offset, byte in enumerate((len(extents), code, kind.value, extra), 20):
         at.store(const_int(T.I8, byte), at.offset(place, offset), 1)
     for axis, (size, step) in enumerate(zip(extents, _steps(item, extents), strict=True)):
         for offset, value in ((0, 1), (_EXTENT, size), (_STEP, step)):
@@ -151,4 +168,4 @@ def _describe(
 
 
 def _steps(item: int, extents: Sequence[int]) -> list[int]:
-    return list(accumulate((item, *extents[:-1]), mul))
+    return list(accumulate((item, *extents[:-1]), mul))[: len(extents)]

@@ -28,6 +28,7 @@ from jax_enzyme.transform.source_types import (
     UNION,
     SourceType,
     array_extents,
+    member_name,
     plain_type,
     source_type,
 )
@@ -299,7 +300,7 @@ def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
                 known = SourceType(f"{known.text} (a bit field)")
             elif known.special is not None:
                 known = replace(known, text=f"{known.text} ({known.special})")
-            name = member.string("name") or _name_inside(module, type_)
+            name = member_name(member) or _name_inside(module, type_)
             yield Member(name, offset, -(-bits // 8), type_, known, room)
 
 

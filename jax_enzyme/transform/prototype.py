@@ -19,6 +19,8 @@ INTENTS = MappingProxyType({"in": "je.intent.in", "out": "je.intent.out"})
 """The annotations of a procedure that list the arguments which Fortran's text says are only read, and only written."""
 EXTENTS = "je.extents"
 """The annotation that says how large an array is in each direction, as Fortran's text does."""
+CLASSES = "je.class"
+"""The annotation that says of an argument that it is an object of a class, and where the type of that is described."""
 ANY = "*"
 """What it says of the last direction, where Fortran does not say how many there are."""
 
@@ -28,7 +30,8 @@ class Prototype:
     """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known, and has
     those of the source: not the lengths of its texts, which a Fortran compiler adds. `nodes` and `result_node` are the
     same types as the debug information has them; `outputs` are the names of arguments that Fortran says are
-    only written, `extents` the sizes of its arrays that other arguments say, fastest first."""
+    only written, `extents` the sizes of its arrays that other arguments say, fastest first, `classes` the constants
+    that describe the types of its arguments that are objects of a class."""
 
     name: str
     place: str | None = None
@@ -41,6 +44,7 @@ class Prototype:
     result_node: MDValue | None = None
     outputs: frozenset[str] = frozenset()
     extents: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    classes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def parameter_name(self, index: int) -> str | None:
         """The name of a parameter in the source, counted from 0."""
@@ -67,10 +71,14 @@ def prototype(module: Module, function: Function) -> Prototype:
     nodes = _nodes(module, subprogram)
     is_fortran = is_written_in(module, subprogram, "Fortran")
     types = None if nodes is None else [None if isinstance(n, MDNull) else source_type(module, n) for n in nodes]
-    if types and is_fortran and nodes:
-        types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
     hidden = is_fortran and types is not None and types[0] is None
     names = _names(module, function, hidden=hidden, count=len(types or ()) - 1)
+    classes = {name: described for name, described in _notes(module, subprogram, CLASSES)}
+    if types and is_fortran and nodes:
+        types[1:] = [
+            known if names.get(i) in classes else _of_fortran(module, known, node)
+            for i, (known, node) in enumerate(zip(types[1:], nodes[1:], strict=True))
+        ]
     inputs = _of_intent(module, subprogram, "in")
     for index in [i for i, name in names.items() if types and name in inputs]:
         if types and index + 1 < len(types) and (known := types[index + 1]) is not None:
@@ -87,6 +95,7 @@ def prototype(module: Module, function: Function) -> Prototype:
         nodes[0] if nodes else None,
         _of_intent(module, subprogram, "out"),
         {array: extents for array, *extents in _notes(module, subprogram, EXTENTS)},
+        classes,
     )
 
 

@@ -151,6 +151,12 @@ def array_extents(module: Module, value: MDValue | MDNode | str | None) -> list[
     return [count if count > 0 else None for count in counts]
 
 
+def member_name(member: MDNode) -> str | None:
+    """What the source calls a member: flang puts module and type in front of a private one."""
+    name = member.string("name")
+    return name and name.rpartition(".")[2]
+
+
 def plain_type(module: Module, value: MDValue | str | None) -> MDNode | None:
     """The type without its qualifiers and other names; None for `void`."""
     *_, last = _through(module, value, _TRANSPARENT)
@@ -247,7 +253,7 @@ def _members(module: Module, node: MDNode, depth: int) -> Iterator[Piece]:
             continue
         if member.get("tag") in _MEMBERS:
             for piece in _pieces(module, member.get("baseType"), depth):
-                names = [name for name in (member.string("name"), piece.member) if name]
+                names = [name for name in (member_name(member), piece.member) if name]
                 yield replace(piece, member=".".join(names) or None)
         elif member.get("tag") == "DW_TAG_variant_part":
             yield Piece("unknown", "an enumeration with contents")
