@@ -32,8 +32,9 @@ def rounds(instruction: I.Instruction) -> bool:
     x, y = map(_before_fences, instruction.operands)
     if instruction.opcode == "fsub":
         # (v + c) - c, and c - (c - v)
-        return _adds(x, y) or _takes(y, x)
-    return any(_adds_negative(sum_, constant) or _takes(sum_, constant) for sum_, constant in ((x, y), (y, x)))
+        return (_is_large(y) and _adds(x, y, 1)) or (_is_large(x) and _takes(y, x))
+    pairs = [(sum_, constant) for sum_, constant in ((x, y), (y, x)) if _is_large(constant)]
+    return any(_adds(sum_, constant, -1) or _takes(sum_, constant) for sum_, constant in pairs)
 
 
 def is_whole(value: Value) -> bool:
@@ -52,20 +53,16 @@ def _before_fences(value: Value) -> Value:
     return value
 
 
-def _adds(sum_: Value, constant: Value) -> bool:
-    """Whether `sum_` is v + constant."""
-    return any(_same(c, constant, 1) and _is_large(c) for c in _added(sum_))
-
-
-def _adds_negative(sum_: Value, constant: Value) -> bool:
-    return any(_same(c, constant, -1) and _is_large(c) for c in _added(sum_))
+def _adds(sum_: Value, constant: Value, sign: int) -> bool:
+    """Whether `sum_` is v + constant, or v - constant."""
+    return any(_same(c, constant, sign) for c in _added(sum_))
 
 
 def _takes(sum_: Value, constant: Value) -> bool:
     """Whether `sum_` is v - constant, or constant - v."""
     if not isinstance(sum_, I.BinaryOp) or sum_.opcode != "fsub":
         return False
-    return any(_same(c, constant, 1) and _is_large(c) for c in sum_.operands)
+    return any(_same(c, constant, 1) for c in sum_.operands)
 
 
 def _added(sum_: Value) -> list[Value]:
