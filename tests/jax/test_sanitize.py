@@ -236,6 +236,18 @@ double before_null(int n, const double *x) {
   const double *p = n > 3 ? 0 : x + 1;
   return p[-1]; /* before_null */
 }
+struct row { double *p; };
+static double walk(const char *p, int n) {
+  return n ? *(const double *)p + walk(p + 12, n - 1) : 0; /* in_a_recursion */
+}
+double strides(int n, const double *x) { return walk((const char *)x, n - 2); }
+static double linked(struct row *r, int n) {
+  return n ? r->p[n] + linked(r, n - 1) : 0; /* out_of_memory */
+}
+double offset(int n, const double *x) {
+  struct row row = {(double *)((char *)x - n / 2)};
+  return linked(&row, n / 2);
+}
 double less_than_none(int n, const double *x) {
   double *p = malloc((n - 5) * sizeof *p); /* negative_size */
   if (!p) return 0;
@@ -292,6 +304,8 @@ BAD = [
     ),
     ("null_member", "null_member", "reads at a null pointer, address 16"),
     ("before_null", "before_null", "reads at a null pointer"),
+    ("strides", "in_a_recursion", "reads at an address that is no multiple of 8"),
+    ("offset", "out_of_memory", "reads at an address that is no multiple of 8"),
     ("less_than_none", "negative_size", "asks for memory of a negative size"),
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),

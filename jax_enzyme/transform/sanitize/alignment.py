@@ -5,41 +5,48 @@
                                                                    %bad = icmp ne i64 %rest, 0
 
 C leaves them undefined, and a processor may trap. Looked at is what a pointer is computed by: where every step from its
-object or from memory is a multiple, nothing is checked. In Fortran COMMON and EQUIVALENCE may put numbers anywhere.
+object is a multiple, nothing is checked; where it starts from memory, from a parameter of a function that calls itself
+or from an integer, that start is. In Fortran COMMON and EQUIVALENCE may put numbers anywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from math import gcd
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.objects import is_defined_call
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import comes_from_fortran
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
 
 class Alignment:
-    """What is known of the addresses of one function."""
+    """What is known of the addresses of one function. `given` are the parameters that the caller has aligned."""
 
-    def __init__(self, layout: DataLayout, runtime: Runtime) -> None:
+    def __init__(self, layout: DataLayout, runtime: Runtime, given: Container[Value]) -> None:
         self._layout = layout
         self._runtime = runtime
+        self._given = given
 
     def check(self, access: I.Instruction) -> Check | None:
         """The check before a load or store; None where none is needed."""
         if not isinstance(access, I.Load | I.Store) or access.align is None or access.align < 2:
             return None
         pointer, align = access.operands[0 if isinstance(access, I.Load) else 1], access.align
-        step, by_bytes, start = self._steps(pointer)
-        steps = [(step, by_bytes), *(self._behind(start) if I.merged(start) else ())]
-        if all(constant % align == by % align == 0 for constant, by in steps):
-            return None
+        own = self._steps(pointer)
+        start = own[2]
+        steps = [own, *(self._behind(start) if I.merged(start) else ())]
+        if all(constant % align == by % align == 0 for constant, by, _ in steps):
+            if not any(self._is_open(begin) for _, _, begin in steps):
+                return None
+            pointer = start  # which stays the same where a loop steps on from it
         if comes_from_fortran(self._runtime.module, access):
             return None
         does = "reads" if isinstance(access, I.Load) else "writes"
@@ -52,15 +59,24 @@ class Alignment:
         return Check(condition, lambda at: status)
 
     @remembered
-    def _behind(self, merge: Value) -> list[tuple[int, int]]:
+    def _behind(self, merge: Value) -> list[tuple[int, int, Value]]:
         """The steps to where pointers come together, from where they start."""
-        found: list[tuple[int, int]] = []
+        found: list[tuple[int, int, Value]] = []
         pending = Reached(I.merged(merge))
         for pointer in pending:
-            constant, by, start = self._steps(pointer)
-            found.append((constant, by))
-            pending.add(I.merged(start))
+            found.append(self._steps(pointer))
+            pending.add(I.merged(found[-1][2]))
         return found
+
+    def _is_open(self, start: Value) -> bool:
+        """Whether nothing here says what an address that pointers start from is a multiple of."""
+        if isinstance(start, Argument):
+            return start not in self._given
+        return (
+            isinstance(start, I.Load)
+            or is_defined_call(start)
+            or (isinstance(start, I.Cast) and start.opcode == "inttoptr")
+        )
 
     def _steps(self, pointer: Value) -> tuple[int, int, Value]:
         """By how many bytes a pointer is behind where it starts, and of how many these are a multiple else."""

@@ -68,7 +68,7 @@ class BoundsOfFunction:
         for version in self._hoisting.versions:
             self._written |= {version.twins[i] for i in self._written if i in version.twins}
         self.writes_somewhere = False
-        self._alignment = Alignment(layout, runtime)
+        self._alignment = Alignment(layout, runtime, buffers)
         users = uses(function)
         for access in accesses(function.instructions(), layout):
             if access.instruction not in self._hoisting.own:
