@@ -1,7 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
 optimised, flat -> private volatile memory -> devirtualise -> divisions -> failures -> struct copies -> private globals
--> reallocations -> instructions of x86 -> masked memory -> tables of pointers -> optimise again
+-> rows of tables -> reallocations -> instructions of x86 -> masked memory -> tables of pointers -> optimise again
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from jax_enzyme.transform.pointer_tables import choose_by_index
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.private_volatile import settle_private_volatile
 from jax_enzyme.transform.reallocations import lower_reallocations
+from jax_enzyme.transform.row_tables import join_rows
 from jax_enzyme.transform.struct_copies import split_struct_copies
 from jax_enzyme.transform.x86_vectors import lower_x86_vectors
 
@@ -31,6 +32,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
         split_struct_copies,
         privatise,
         widen_byte_swaps,
+        join_rows,
     )
     within = (lower_reallocations, lower_x86_vectors, lower_masked_memory, choose_by_index)
     return through(function, *on_whole, *map(of_module, within))

@@ -47,7 +47,7 @@ void k(int n, const double *x, double *y) {
   double **row = malloc(m * sizeof *row);
 #pragma omp parallel for schedule(static, CHUNK)
   for (int i = 0; i < m; i++) {
-    row[i] = malloc(8 * sizeof **row);
+    row[i] = malloc((8 + i % 2) * sizeof **row);
     for (int j = 0; j < 8; j++) row[i][j] = exp(sin(x[i * 8 + j])) + BEFORE;
   }
   for (int i = 0; i < n; i++) y[i] = row[i / 8][i % 8] * row[i / 16][7 - i % 8];
@@ -194,6 +194,42 @@ void k(int n, const double *x, double *y) {
 end subroutine""",
         "pjv",
         lang="fortran",
+    ),
+    "tables of rows that change places": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+static double **table(int m) {
+  double **t = malloc(m * sizeof *t);
+  for (int i = 0; i < m; i++)
+    if (!(t[i] = calloc(m, sizeof **t))) abort();
+  return t;
+}
+static void drop(double **t, int m) {
+  for (int i = 0; i < m; i++) free(t[i]);
+  free(t);
+}
+void k(int n, const double *x, double *y) {
+  enum { M = 60 };
+  double **u = table(M), **v = table(M), *w[M], all[M * M + 8];
+  for (int i = 0; i < M; i++) w[i] = all + 4 + i * M;
+#pragma omp parallel for
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < M; j++) w[i][j] = u[i][j] = sin(x[i * M + j]);
+  for (int t = 0; t < 3; t++) {
+#pragma omp parallel for
+    for (int i = 1; i < M - 1; i++)
+      for (int j = 1; j < M - 1; j++) v[i][j] = sin(u[i - 1][j] + u[i + 1][j] * u[i][j - 1]) - w[i][j] * u[i][j + 1];
+    double **s = u;
+    u = v;
+    v = s;
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = i < M * M ? exp(u[i / M][i % M] * v[i / M][i % M]) : 0;
+  drop(u, M);
+  drop(v, M);
+}""",
+        "pjv",
+        all=True,
     ),
     "tasks of blocks": Shared(
         """#include <math.h>
