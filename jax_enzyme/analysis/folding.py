@@ -8,7 +8,7 @@ sdiv i32 7, 0      None                  zext i8 -1 to i32      255
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import Value, int_value
 
 Numbers = NDArray[np.int64]
 N = TypeVar("N", int, Numbers)
@@ -31,6 +31,7 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _EXTREMA = ("llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.")
 _THREE_WAY = ("llvm.scmp.", "llvm.ucmp.")
+ARITHMETIC = (I.BinaryOp, I.Cast, I.Compare, I.Select)
 
 
 def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
@@ -67,6 +68,19 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
             return greater * 1 - less * 1
         case _:
             return None
+
+
+def evaluated(value: Value, known: Mapping[Value, int], depth: int) -> int | None:
+    """An integer that arithmetic (`ARITHMETIC`, at most so many steps) makes of known ones and constants. Flags are not
+    looked at: where one is not kept the value is none, and not this."""
+    if value in known:
+        return known[value]
+    constant = int_value(value)
+    if constant is not None or depth == 0 or not isinstance(value, ARITHMETIC):
+        return constant if constant is None or value.type != T.I1 else constant & 1
+    numbers = [evaluated(operand, known, depth - 1) for operand in value.operands]
+    given = [n for n in numbers if n is not None]
+    return folded(value, given) if len(given) == len(numbers) else None
 
 
 def wrapped(x: Any, bits: int) -> Any:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.folding import folded
+from jax_enzyme.analysis.folding import ARITHMETIC, evaluated
 from jax_enzyme.analysis.guards import Guards
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -55,7 +55,8 @@ def compute_where_joined(function: Function) -> bool:
                 facts = facts or _Ways(cfg)
                 known = [facts.numbers(source, block) for _, source in numbers]
                 given = facts.at_hand(block, frozenset(known[0]).intersection(*known))
-                if not all(_number(values[0], k, given, _DEPTH) == n for k, (n, _) in zip(known, numbers, strict=True)):
+                known = [{v: k[v] for v in given} for k in known]
+                if not all(evaluated(values[0], k, _DEPTH) == n for k, (n, _) in zip(known, numbers, strict=True)):
                     continue
                 joined[phi] = _computed_from(at, values[0], given)
             else:
@@ -102,20 +103,9 @@ class _Ways:
         return frozenset(v for v, home in homes if self._dominators.dominates(home, top))
 
 
-def _number(value: Value, known: Mapping[Value, int], given: Collection[Value], depth: int) -> int | None:
-    """What a value is, of known ones that are given. An instruction with flags may be less than that."""
-    if value in given:
-        return known[value]
-    if depth == 0 or not isinstance(value, I.BinaryOp | I.Cast):
-        return int_value(value)
-    numbers = [_number(operand, known, given, depth - 1) for operand in value.operands]
-    found = [n for n in numbers if n is not None]
-    return folded(value, found) if len(found) == len(numbers) else None
-
-
 def _computed_from(at: Builder, value: Value, given: Collection[Value]) -> Value:
     """A value from given ones: without flags, which hold on the ways alone on which it was computed."""
-    if value in given or not isinstance(value, I.BinaryOp | I.Cast):
+    if value in given or not isinstance(value, ARITHMETIC):
         return value
     made = at.insert(with_operands(value, [_computed_from(at, operand, given) for operand in value.operands]))
     made.flags = ()

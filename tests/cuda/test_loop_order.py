@@ -20,6 +20,7 @@ from jax_enzyme.codegen.canonical import with_regular_loops
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Augmented
+from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.transform.shared_loops import share_loops
 
 
@@ -220,6 +221,31 @@ def test_threads_are_the_innermost_loop(case: Ordered) -> None:
     np.testing.assert_allclose(kernel(*case.inputs), case.expected, rtol=1e-12)
     je.check_grads(kernel, case.inputs)
     assert _innermost(kernel, case.inputs) == case.innermost
+
+
+def test_shifts_and_butterflies_read_neighbours() -> None:
+    """At a fixed distance, by an index that does not wrap around."""
+    kernel = je.kernel(
+        """extern "C" __global__ void moves(const double *x, double *y) {
+          double v = x[threadIdx.x];
+          v = sin(v) * __shfl_down_sync(~0u, v, 3);
+          v = sin(v) * __shfl_up_sync(~0u, v, 2, 8);
+          v = sin(v) * __shfl_xor_sync(~0u, v, 8);
+          y[threadIdx.x] = v;
+        }""",
+        "moves", "x: f64[64], out y: f64[64]", lang="cuda", grid=1, block=64,
+    )  # fmt: skip
+    x, lane = _X[:64], np.arange(64)
+    v = np.sin(x) * x[np.where(lane % 32 < 29, lane + 3, lane) % 64]
+    v = np.sin(v) * v[np.where(lane % 8 >= 2, lane - 2, lane)]
+    np.testing.assert_allclose(kernel(x), np.sin(v) * v[lane ^ 8], rtol=1e-12)
+    je.check_grads(kernel, (x,))
+    base = kernel.specialise(kernel.binding([jnp.asarray(x)])).base
+    module = derived.regular(base.program, base.signature, base.binding, base.options).module
+    places = [
+        o for i in module.functions["je.primal"].instructions() if i.opcode == "getelementptr" for o in i.operands
+    ]
+    assert not {"and", "xor", "select"} & {o.opcode for o in places if isinstance(o, Instruction)}
 
 
 _BRANCHES = """
