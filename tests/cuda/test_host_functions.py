@@ -294,6 +294,27 @@ def test_a_part_of_another_source(tmp_path: Path) -> None:
         je.kernel(part, "step", "inout x: f64[n]", grid=1, block="n")
 
 
+def test_tables_of_functions() -> None:
+    """Of two kernels; one that a kernel changes would have to be the same memory for both."""
+    source = """
+    typedef double (*Law)(double);
+    __device__ double square(double v) { return v * v; }
+    __device__ double cube(double v) { return v * v * v; }
+    __device__ Law laws[2] = {square, cube};
+    __global__ void first(const int *k, double *y) { y[threadIdx.x] = laws[k[threadIdx.x]](y[threadIdx.x]); }
+    __global__ void second(const int *k, double *y) { y[threadIdx.x] += laws[1 - k[threadIdx.x]](y[threadIdx.x]); }
+    __global__ void change() { laws[0] = cube; }
+    void both(int n, const int *k, double *y) { first<<<1, n>>>(k, y); second<<<1, n>>>(k, y); }
+    void changed(int n, const int *k, double *y) { change<<<1, 1>>>(); both(n, k, y); }"""
+    signature = "n: i32, k: i32[n], inout y: f64[n]"
+    y, k = uniform(8), np.arange(8, dtype=np.int32) % 2
+    once = np.where(k, y**3, y**2)
+    check(je.kernel(source.replace("laws[0] = cube;", ""), "both", signature, lang="cuda"), (k, y),
+          once + np.where(k, once**2, once**3))  # fmt: skip
+    with pytest.raises(je.LoweringError, match="`laws` holds addresses of functions, and may change"):
+        je.kernel(source, "changed", signature, lang="cuda")(k, y)
+
+
 def test_a_name_of_several_instances(tmp_path: Path) -> None:
     source = tmp_path / "twice.cu"
     source.write_text("""template <typename T> __global__ void twice(T *x) { x[threadIdx.x] *= 2; }

@@ -24,10 +24,11 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.debug import function_name, location, trace
+from jax_enzyme.ir.debug import function_name, location, source_name, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.passes import optimise, run
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
@@ -131,6 +132,14 @@ def _share_variables(host: Module, device: Module) -> list[str]:
             continue
         if variable.is_constant and (shadow is None or shadow.is_constant):
             continue
+        if any(isinstance(v, Function) for v in reached([variable.initializer], V.parts_of)):
+            if shadow is not None or not _is_only_read(device, variable):
+                raise LoweringError(
+                    f"`{source_name(device, variable)}` holds addresses of functions, and may change",
+                    remedy="make it `static const __device__`, or choose the function by a `switch`",
+                )
+            variable.is_constant, variable.prefix = True, ("internal", *variable.prefix)
+            continue
         if shadow is None:
             shadow = GlobalVariable(T.PTR, variable.value_type, name=name)
             host.globals[name] = shadow
@@ -145,6 +154,22 @@ def _share_variables(host: Module, device: Module) -> list[str]:
         variable.suffix = shadow.suffix
         found.append(name)
     return found
+
+
+def _is_only_read(device: Module, variable: GlobalVariable) -> bool:
+    """Whether all that is done with a variable is to load from it, as far as can be seen."""
+    instructions = [i for f in device.functions.values() for i in f.instructions()]
+
+    def users(value: V.Value) -> list[V.Value]:
+        return [i for i in instructions if any(value in reached([o], V.parts_of) for o in i.operands)]
+
+    def onward(value: V.Value) -> list[V.Value]:
+        return users(value) if isinstance(value, I.GetElementPtr | I.Cast) else []
+
+    found = reached(users(variable), onward)
+    others = [v.initializer for v in device.globals.values() if not v.name.startswith("llvm.")]
+    held = reached([v for v in others if v is not None], V.parts_of)
+    return variable not in held and all(isinstance(i, I.Load | I.GetElementPtr | I.Cast) for i in found)
 
 
 def _is_texture(variable: GlobalVariable, shadow: GlobalVariable) -> bool:
