@@ -132,6 +132,7 @@ ELSEWHERE = {
     "transform.device.smaller_blocks:_MOST": _SPEED,
     "transform.lockstep:_LARGEST_COPY": _SPEED,
     "transform.openmp.teams:_MOST": "how large a team may be",
+    "transform.cuda.shuffles:_DEPTH": _SPEED,
     "transform.equal_phis:_DEPTH": _SPEED,
     "transform.pointer_tables:_MOST": _SPEED,
     "transform.rotations:_MOST": _SPEED,
