@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.choices import ALL, Choices
-from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipe, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recall, Recipe, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
 from jax_enzyme.ad.reversal import Reversal, Routine, plan_reversal
@@ -192,6 +193,10 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
         if isinstance(key, MemoryObject):
             why = "reverse reads it again, and the stack or heap would be gone"
             yield Kept(places.of(key.site), f"the memory of {key}", "bytes", counts, slot.size, per_iteration, why)
+        elif isinstance(key, Snapshot):
+            why = "a loop reads it, and it may be overwritten before reverse reads it again"
+            place = places.of_block(key.loop.header)
+            yield Kept(place, f"a copy of the {key}", "bytes", counts, slot.size, per_iteration, why)
         elif isinstance(key, Value):
             size, why = slot.size, _why_taped(plan, key)
             if slot in counted:
@@ -260,6 +265,7 @@ def _spelled(value: Value) -> str:
 _RECIPES: dict[type[Recipe], str] = {
     Repeat: "computed again",
     Reload: "read again, from memory that stays as it is",
+    Recall: "read again, from a copy of its memory",
     Closed: "a formula of the iteration numbers",
     Gate: "chosen again by the branch conditions",
     Forward: "computed again where it had been stored",

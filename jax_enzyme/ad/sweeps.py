@@ -75,13 +75,13 @@ class Sweeps:
             check_emission(routine.plan.tape, routine.function, self._forward_of.get(routine), reverse)
             check_late_sums(reverse, routine.function)
             repeated = {key: slot.repeated for key, slot in routine.plan.tape.slots.items() if slot.repeated}
-            if reverse.reloads or repeated:
-                layout = routine.plan.recipes.layout
-                reloads = ReloadCheck(
-                    routine.function, facts.points_to, layout, facts.execution, routine.plan.recipes.later_writes
-                )
+            if reverse.reloads or reverse.recalls or repeated:
+                recipes = routine.plan.recipes
+                known = (recipes.layout, facts.execution, recipes.later_writes, recipes.unwritten)
+                reloads = ReloadCheck(routine.function, facts.points_to, *known)
                 for load in dict.fromkeys(reverse.reloads.values()):
                     reloads.check(load)
+                reloads.check_recalled(dict.fromkeys(reverse.recalls.values()))
                 reloads.check_repeated(repeated)
 
     def delivered(self, target: Function, buffers: tuple[Buffer, ...]) -> ArrayFunction:
@@ -240,7 +240,14 @@ class Sweeps:
         target.blocks = [prologue.block, *sweep.blocks]
         primal = frozenset(arguments.values())
         self._reverse_of[routine] = Reverse(
-            target, tape, sweep.positions, sources.reloads, sources.kept, primal, adjoints.late_sums.buffers
+            target,
+            tape,
+            sweep.positions,
+            sources.reloads,
+            sources.recalls,
+            sources.kept,
+            primal,
+            adjoints.late_sums.buffers,
         )
         return sources.used_arguments
 

@@ -9,6 +9,7 @@ import pytest
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.check.shadows import check_shadows
 from jax_enzyme.ad.plan.arms import Arms
+from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.tape import Slot
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
@@ -20,7 +21,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Vjp
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, ConstantInt, Value
 from jax_enzyme.rules.table import standard
 from jax_enzyme.signature import Binding, parse
@@ -89,6 +90,16 @@ double f(int n, const double *x, double *y) {
     return t;
 }
 """
+COPIED = """
+double f(int n, const double *x, double *y) {
+    double next[16], s = 0;
+    for (int t = 0; t < n; t++) {
+        for (int i = 1; i < n - 1; i++) next[i] = x[i] * y[i - 1] * y[i] * y[i + 1];
+        for (int i = 1; i < n - 1; i++) s += y[i] = next[i];
+    }
+    return s;
+}
+"""
 
 
 def forget_plans() -> None:
@@ -99,7 +110,7 @@ def forget_plans() -> None:
 class Emitted:
     """The sweeps of a kernel, to be broken and then checked."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, choices: Choices = ALL) -> None:
         signature = parse("n: i32, x: f64[n], inout y: f64[n] -> f64")
         binding = Binding.of({"n": 11}, {})  # loops of so many are not unrolled
         self.base = canonical(derived(load(source, "f", "c"), signature, binding))
@@ -107,7 +118,7 @@ class Emitted:
         floats = [b.dtype == "f64" for b in self.base.buffers]
         wanted = tuple(f and b.is_input for f, b in zip(floats, self.base.buffers, strict=True))
         seeded = tuple(f and b.is_result for f, b in zip(floats, self.base.buffers, strict=True))
-        self.reversal: Reversal = plan_reversal(self.base, Vjp(wanted, seeded), standard())
+        self.reversal: Reversal = plan_reversal(self.base, Vjp(wanted, seeded), standard(), choices=choices)
         self.sweeps = Sweeps(self.reversal)
         self.forward = self.sweeps.forward
         self.reverse, _ = self.sweeps.reverse
@@ -315,7 +326,7 @@ def test_reload_of_overwritten_memory() -> None:
 
 
 def test_kept_once_though_written() -> None:
-    emitted = Emitted(REPEATED)
+    emitted = Emitted(REPEATED, Choices(snapshots=False))
     (key, slot), *_ = ((k, s) for k, s in emitted.tape.slots.items() if s.repeated)
     assert isinstance(key, I.Load)
     (loop,) = slot.repeated
@@ -329,6 +340,24 @@ def test_kept_once_though_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     Emitted(REPEATED.replace("y[j] * y[j];\n            t", "y[i] * y[(i + j) % n];\n            t")).fails(
         "may differ"
     )
+
+
+def test_copied_elsewhere() -> None:
+    emitted = Emitted(COPIED)
+    block, call = find(emitted.forward, lambda i: callee_name(i).startswith("llvm.memcpy"))
+    call.operands[2] = ConstantInt(T.I64, 8)
+    emitted.fails("not as much of it as is kept")
+    remove(block, call)
+    emitted.fails("never written")
+
+
+def test_copied_though_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    emitted = Emitted(COPIED)
+    (snapshot,) = emitted.reversal.root.plan.snapshots
+    around = snapshot.loop.parent
+    assert around is not None
+    monkeypatch.setattr(snapshot.loop, "blocks", around.blocks)
+    emitted.fails("from a copy that may be another by then")
 
 
 def test_pointers_and_noalias(chain: Emitted) -> None:

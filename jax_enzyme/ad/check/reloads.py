@@ -2,18 +2,20 @@
 
 The argument is simpler than the plan's: after the load, control cannot come to anything that may write there. Memory is
 told apart by where pointers come from, and by what they may point to only where that does not tell; writes that come
-later, by the iterations in which they run (`analysis.later_writes`, the one argument that both share).
+later, by the iterations in which they run; those in a loop that reads a copy, by where its iterations come to
+(`analysis.later_writes`, `analysis.unwritten`: arguments that both share).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.check.tape_addresses import name_of
 from jax_enzyme.ad.facts.functions import Execution
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
@@ -25,6 +27,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.repetition import is_repeated
+from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable, callee_of, callers_of
 from jax_enzyme.ir.reach import reached
@@ -37,9 +40,16 @@ class ReloadCheck:
     those that it calls, in the order in which they are met."""
 
     def __init__(
-        self, code: Function, points_to: PointsTo, layout: DataLayout, execution: Execution, later: LaterWrites
+        self,
+        code: Function,
+        points_to: PointsTo,
+        layout: DataLayout,
+        execution: Execution,
+        later: LaterWrites,
+        unwritten: Unwritten,
     ) -> None:
         self._later_writes = later
+        self._unwritten = unwritten
         self._writes: list[Access] = []
         self._code = code
         self._points_to = points_to
@@ -122,6 +132,30 @@ class ReloadCheck:
         if writes:
             raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
 
+    def check_recalled(self, recalled: Iterable[tuple[I.Load, Snapshot]]) -> None:
+        """Raises EmissionError where a load is repeated from a copy, made in front of a loop, of memory that the loop
+        may write."""
+        for load, snapshot in recalled:
+            if self._home[load][0] not in snapshot.loop.blocks:
+                raise EmissionError(self._code, f"%{load.name} is outside of the loop that its memory is copied for")
+            pointer = load.operands[0]
+            meeting = self._written_in(snapshot.loop) & self._aliases(_roots(pointer), pointer)
+            if not self._unwritten.by((write for _, write in self._numbered(meeting)), load, snapshot.loop):
+                raise EmissionError(self._code, f"%{load.name} is read from a copy that may be another by then")
+
+    def _numbered(self, writes: int) -> Iterator[tuple[int, Access]]:
+        """A set of writes, one by one, each with its bit."""
+        while writes:
+            bit = writes & -writes
+            writes -= bit
+            yield bit, self._writes[bit.bit_length() - 1]
+
+    def _written_in(self, loop: Loop) -> int:
+        written = 0
+        for block in loop.blocks:
+            written |= self._from[block][-1][1] if self._from[block] else 0
+        return written
+
     def check_repeated(self, kept: Mapping[Hashable, Collection[Loop]]) -> None:
         """Raises EmissionError where a value that is kept once for all iterations of some loops may differ in them."""
         forest = Loops(self._cfg, Dominators(self._cfg))
@@ -133,9 +167,7 @@ class ReloadCheck:
                     raise EmissionError(self._code, f"{name_of(value)} is kept once though it may differ")
 
     def _is_same(self, value: I.Instruction, loop: Loop, forest: Loops, homes: Mapping[Value, BasicBlock]) -> bool:
-        written = 0
-        for block in loop.blocks:
-            written |= self._from[block][-1][1] if self._from[block] else 0
+        written = self._written_in(loop)
 
         def stays(load: I.Load) -> bool:
             pointer = load.operands[0]
@@ -162,11 +194,7 @@ class ReloadCheck:
 
     def _met(self, load: I.Load, writes: int, roots: set[Value]) -> int:
         """Those of some writes that may touch what a load reads, by the iterations in which they run."""
-        rest = writes
-        while rest:
-            bit = rest & -rest
-            rest -= bit
-            write = self._writes[bit.bit_length() - 1]
+        for bit, write in self._numbered(writes):
             if write.instruction not in self._home:
                 continue
             if self._later_writes.miss(load, write) or self._is_renewed(write, load, roots):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.ad.check.errors import EmissionError
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Frame, Slot, Tape
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.loops import Loop
@@ -112,7 +113,7 @@ class Sweep:
             raise self.fail(f"an address at {offset} of the tape belongs to no slot")
         keys, slot = found
         key = keys[0]
-        if isinstance(key, MemoryObject):
+        if isinstance(key, MemoryObject | Snapshot):
             return self._object(slot, key, steps if offset == slot.offset else [])
         indexed = [s for s in steps if s.source_type == T.ArrayType(slot.step, T.I8) and len(s.operands) == 2]
         if offset != slot.offset or len(steps) != len(indexed) or len(steps) != (1 if slot.loops or threads else 0):
@@ -125,8 +126,8 @@ class Sweep:
                 raise self.fail(f"an address in the slot of {name_of(key)} is not this thread's") from None
         return Place(slot, keys, index)
 
-    def _object(self, slot: Slot, key: MemoryObject, steps: list[I.GetElementPtr]) -> Place:
-        """An address in an object: in that of some iterations, if each has its own."""
+    def _object(self, slot: Slot, key: MemoryObject | Snapshot, steps: list[I.GetElementPtr]) -> Place:
+        """An address in an object or a copy: in that of some iterations, if each has its own."""
         if not slot.loops:
             return Place(slot, (key,), None)
         if not steps or steps[0].source_type != T.ArrayType(slot.step, T.I8):

@@ -17,6 +17,7 @@ variables   facts are sets of stack variables of the reverse function; meet is i
             Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint
             that is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
 control     every edge of reverse leads to a predecessor, or to a dominator, of the block that is being reversed
+copy        memory that a loop reads is copied to its slot in the block in front of the loop, behind all stores there
 reload      memory of the primal that reverse loads from cannot be written after the load that it repeats, by an
             argument that looks for stores that control can come to, and tells memory apart by where pointers come from
 shadows     memory for shadows that a derivative makes is zero before it is used (`check.shadows`)
@@ -37,18 +38,20 @@ from jax_enzyme.ad.check.tape_addresses import Place, Sweep, name_of
 from jax_enzyme.ad.emit.emission import Forward, Reverse
 from jax_enzyme.ad.emit.nodes import TAKE
 from jax_enzyme.ad.emit.runtime import ARENA
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
+from jax_enzyme.rules.effects import Effect
 
 
 class _ForwardCheck(Sweep):
@@ -109,8 +112,31 @@ class _ForwardCheck(Sweep):
                 raise self.fail(f"the slot of {name_of(place.key)} is written twice")
             written.add(place.key)
             self._write(store, place)
+        for call in self._copies():
+            place = self.place(call.operands[0])
+            if place is not None and isinstance(place.key, Snapshot):
+                self._check_copy(call, place, place.key)
+                written.add(place.key)
         self._check_turns()
         return written
+
+    def _copies(self) -> Iterator[I.CallBase]:
+        for instruction in self.block_of:
+            if isinstance(instruction, I.CallBase) and call_effect(instruction) is Effect.MEMORY_COPY:
+                yield instruction
+
+    def _check_copy(self, call: I.CallBase, place: Place, snapshot: Snapshot) -> None:
+        """Memory that a loop reads is copied right in front of it, as much as there is room for."""
+        block = self.block_of[call]
+        counters = [self._counter(v, place) for v in self.indices(place)]
+        if counters != self._nest(block, place):
+            raise self.fail(f"{snapshot} is copied to the place of other iterations than those around it")
+        front = snapshot.loop.preheader
+        if front is None or block is not self.blocks[front] or int_value(call.operands[2]) != snapshot.size:
+            raise self.fail(f"{snapshot} is copied elsewhere than there, or not as much of it as is kept")
+        rest = block.instructions[block.instructions.index(call) :]
+        if any(isinstance(i, I.Store) and self.place(i.operands[1]) is None for i in rest):
+            raise self.fail(f"{snapshot} is copied before it is as the loop finds it")
 
     def _own(self, place: Place, block: BasicBlock) -> Place:
         """Of values that share a slot, the one that a block defines."""
@@ -217,7 +243,9 @@ class _ReverseCheck(Sweep):
         pointers = False
         for load in self.loads():
             place = self.place(load.operands[0])
-            if place is None or isinstance(place.key, MemoryObject):
+            if place is not None and isinstance(place.key, Snapshot):
+                read.add(place.key)
+            if place is None or isinstance(place.key, MemoryObject | Snapshot):
                 self._check_source(load, place)
                 if place is not None:
                     self._check_iterations(load, place)
@@ -430,7 +458,11 @@ class _ReverseCheck(Sweep):
         return True
 
     def _check_source(self, load: I.Load, place: Place | None) -> None:
-        """A load from the primal's memory repeats one of the code."""
+        """A load from the primal's memory, or from a copy of it, repeats one of the code."""
+        if place is not None and isinstance(place.key, Snapshot):
+            if self.reverse.recalls.get(load, (load, None))[1] is not place.key:
+                raise self.fail("a copy of memory is read, and nothing says for which load")
+            return
         root = I.base_of(load.operands[0])
         if (place is not None or root in self.reverse.primal) and load not in self.reverse.reloads:
             raise self.fail("memory of the primal is read, and nothing says that it is unchanged")

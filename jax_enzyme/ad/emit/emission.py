@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.ad.plan.late_sums import Gather
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -23,14 +24,15 @@ class Forward:
 @dataclass(frozen=True, eq=False)
 class Reverse:
     """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
-    the code a load from the primal's memory repeats, `kept` which value each load from the tape is, `primal` which
-    parameters are the primal's. `late_sums` are the
-    local arrays of adjoints that are added to memory behind a loop."""
+    the code a load from the primal's memory repeats, `recalls` which one a load from a copy of memory repeats, `kept`
+    which value each other load from the tape is, `primal` which parameters are the primal's. `late_sums` are the local
+    arrays of adjoints that are added to memory behind a loop."""
 
     function: Function
     tape: Value
     positions: dict[BasicBlock, BasicBlock]
     reloads: dict[Value, I.Load]
+    recalls: dict[Value, tuple[I.Load, Snapshot]]
     kept: dict[Value, Value]
     primal: frozenset[Value]
     late_sums: Mapping[Value, Gather]

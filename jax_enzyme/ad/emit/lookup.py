@@ -17,13 +17,14 @@ from jax_enzyme.ad.emit.addresses import address_operands, element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
 from jax_enzyme.ad.facts.copying import again
 from jax_enzyme.ad.plan.gates import Choice, Fork
-from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recall, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import address, marked
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, Pointers, What
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
-from jax_enzyme.analysis.tbaa import kept_access
+from jax_enzyme.analysis.tbaa import kept_access, tape_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -196,8 +197,8 @@ class Lookup(Sources):
     """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
     `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
     (None for the root) to the variable that holds its node or row, or for the root the value that points to it.
-    `reloads` notes which load of the primal each load from its memory repeats, `kept` which value each load from the
-    tape is."""
+    `reloads` notes which load of the primal each load from its memory repeats, `recalls` which one each load from a
+    copy of that repeats, `kept` which value each other load from the tape is."""
 
     def __init__(
         self,
@@ -214,6 +215,7 @@ class Lookup(Sources):
         self.arguments = arguments
         self.used_arguments: set[Value] = set()
         self.reloads: dict[Value, I.Load] = {}
+        self.recalls: dict[Value, tuple[I.Load, Snapshot]] = {}
         self.kept: dict[Value, Value] = {}
         self._iterations = iterations
         self._frames = frames
@@ -293,6 +295,9 @@ class Lookup(Sources):
                 if isinstance(value, I.Load):
                     self.reloads[twin] = value
                 return twin
+            case Recall(snapshot, place):
+                assert isinstance(value, I.Load)
+                return (yield from self._recalled(value, snapshot, place))
             case Closed(polynomial, None):
                 return (yield from self._polynomial(polynomial, value.type))
             case Closed(polynomial, base):
@@ -310,6 +315,17 @@ class Lookup(Sources):
                 return self.object(item)
             case _:
                 raise AssertionError(f"the plan does not cover %{value.name}")
+
+    def _recalled(self, load: I.Load, snapshot: Snapshot, place: Polynomial) -> Steps:
+        distance: Value = yield from self._polynomial(place, T.I64)
+        slot = self.plan.tape.slots[snapshot]
+        copy = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
+        natural = element_alignment(load.type, None)
+        align = natural if place.divide(natural) is not None else 1
+        twin = self.builder.load(load.type, self.builder.gep(T.I8, copy, [distance]), align)
+        twin.metadata = tape_access(load.type)
+        self.recalls[twin] = load, snapshot
+        return twin
 
     def _forwarded(self, stored: Value, loop: Loop, index: Polynomial) -> Steps:
         """A value as it was in another iteration of a loop that is over. (Until it is found, nothing else is.)"""

@@ -18,6 +18,7 @@ class Choices:
     later_writes: bool = True
     late_sums: bool = True
     packing: bool = True
+    snapshots: bool = True
     arms: bool = True
 
     @staticmethod

@@ -22,17 +22,14 @@ from math import prod
 
 from jax_enzyme.ad.facts.functions import ALONE, Facts
 from jax_enzyme.ad.plan.recipes import Recipes
-from jax_enzyme.analysis.accesses import Access
-from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import TooComplex
-from jax_enzyme.analysis.residues import Place, never_meet
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import recursive_functions
 from jax_enzyme.ir.marks import marks_of
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.carried_loads import LENGTHS
 
@@ -140,7 +137,6 @@ class _Finder:
         self._facts = facts
         self._words = words
         self._users = uses(recipes.code.function)
-        self._apart = Apart(recipes.points_to, recipes.recurrences.block_of)
         recurses = not recipes.is_root and recipes.code.function in recursive_functions(facts.module)
         self._room = _OF_EACH_CALL if recurses else _BUFFERS
 
@@ -257,34 +253,13 @@ class _Finder:
 
     def _may_wait(self, nest: tuple[Loop, ...], load: I.Load) -> bool:
         """Whether nothing in a nest may write what is loaded there; where it is not all read, it must be numbers."""
-        block_of = self._recipes.recurrences.block_of
-        loop, points_to, pointer = nest[0], self._recipes.points_to, load.operands[0]
-        objects = points_to.of(pointer)
+        loop, points_to = nest[0], self._recipes.points_to
+        objects = points_to.of(load.operands[0])
         if len(nest) > 1 and any(
             self._words.of(o) != frozenset([load.type]) or points_to.contents.get(o) for o in objects
         ):
             return False
-        for access in self._recipes.writes:
-            if block_of.get(access.instruction) not in loop.blocks:
-                continue
-            if isinstance(access.pointer, Function):
-                if not access.objects.isdisjoint(objects | {points_to.unknown}):
-                    return False
-            elif not self._apart.always(access.pointer, pointer) and self._may_meet(loop, access, load):
-                return False
-        return True
-
-    def _may_meet(self, loop: Loop, access: Access, load: I.Load) -> bool:
-        """Whether something that is written in a loop may be what is loaded there, in any of its iterations."""
-        block_of, pointer = self._recipes.recurrences.block_of, load.operands[0]
-        bases = I.base_of(access.pointer), I.base_of(pointer)
-        if not any(block_of.get(base) in loop.blocks for base in bases) and self._apart.together(*bases):
-            return False
-        if access.size is None:
-            return True
-        written = Place(access.pointer, block_of[access.instruction], access.size)
-        read = Place(pointer, block_of[load], self._recipes.layout.store_size(load.type))
-        return not never_meet(self._recipes.recurrences, loop, written, read)
+        return self._recipes.unwritten.by(self._recipes.memory.inside(loop), load, loop)
 
     def _sum_of(self, value: Value) -> Value:
         """The sum that a value is a term of, all of whose terms have one adjoint."""

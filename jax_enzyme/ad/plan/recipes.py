@@ -1,7 +1,7 @@
 """How the reverse sweep can have a value of the forward sweep again without a tape: its *recipe*.
 
     Repeat      the instruction again, over its operands (arithmetic, casts, comparisons, pure calls, addresses)
-    Reload      a load again, from memory that nothing overwrites after it
+    Reload      a load again, from memory that nothing overwrites after it, or from a copy of it (`ad.plan.snapshots`)
     Closed      a polynomial in iteration numbers: integers and pointers that step through a loop
     Gate        a phi of an acyclic region as selects over the branch conditions that lead to it
     Forward     a load as the value that an earlier loop stored there, computed for the iteration that stored it, or as
@@ -23,6 +23,7 @@ from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
+from jax_enzyme.ad.plan.snapshots import Snapshot, Snapshots
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.extents import allocation_size, extent
@@ -37,6 +38,7 @@ from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, is_m
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.repetition import is_repeated
+from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import marks_of
@@ -61,6 +63,16 @@ class Reload:
 
     operands: tuple[Value, ...]
     residents: tuple[MemoryObject, ...]
+    cost: float = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """A load again, `place` bytes behind the start of a copy of its memory."""
+
+    snapshot: Snapshot
+    place: Polynomial
+    operands: tuple[Value, ...]
     cost: float = 2.0
 
 
@@ -102,7 +114,7 @@ class Forward:
     cost: float = 0.5
 
 
-Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
+Recipe = Repeat | Reload | Recall | Closed | Gate | Forward | Resident
 
 _SAFE_DEPTH = 8
 """What is computed from more is not computed again by the reverse sweep: it is kept."""
@@ -174,6 +186,8 @@ class Recipes:
             for item in access.objects:
                 self._writes_to.setdefault(item, []).append(access)
         self.later_writes = LaterWrites(self.recurrences, layout)
+        self.unwritten = Unwritten(self.recurrences, points_to, layout)
+        self._snapshots = Snapshots(code, self.recurrences, self.memory, self.unwritten)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
         self.instances = Instances(code.function, code.cfg, code.dominators)
         self._written_anywhere: Objects = frozenset().union(*program.writers.values())
@@ -395,7 +409,7 @@ class Recipes:
                     return Reload((value.operands[0],), ())
                 forwarded = self._forwarded(value)
                 if forwarded is not None or residents is None:
-                    return forwarded
+                    return forwarded or self._recalled(value)
                 return Reload((value.operands[0],), residents)
             case I.Alloca() | I.Call() if value in self.points_to.objects:
                 item = self.points_to.objects[value]
@@ -416,6 +430,18 @@ class Recipes:
         if rule is None or not is_memory_free(call):
             return None
         return Repeat(tuple(call.arguments), work(call, self.rules))
+
+    def _recalled(self, load: I.Load) -> Recall | None:
+        """From a copy of memory that nothing writes in a loop around. Not where several threads may share a loop, each
+        of whose iterations would have a copy to make."""
+        nest = self.code.nest(self.block_of[load])
+        if not self.choices.snapshots or self.execution is not ALONE or any(map(self.is_shared, nest)):
+            return None
+        found = self._snapshots.of(load)
+        if found is None:
+            return None
+        snapshot, place = found
+        return Recall(snapshot, place, tuple(a.value for a in place.atoms if isinstance(a, Leaf)))
 
     # -- what was stored -----------------------------------------------------------------------------------------------
 

@@ -94,12 +94,12 @@ class Slot:
 
 @dataclass(eq=False)
 class Tape:
-    """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the row or the
-    last node of a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer
-    whether it may be the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes.
-    `is_entered_once` says that no call of the function begins before another one ended, in memory that the first one
-    used; `packs`, that nests may be packed; `arms` are the slots that values of several blocks may share; `is_shared`
-    says of a loop that it is marked."""
+    """All frames and slots of one function. Keys of slots are values, objects, snapshots, or (`"last"`, loop) for the
+    row or the last node of a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an
+    integer whether it may be the bits of a number, or an address. `threads` share the root frame, `node_threads` all
+    nodes. `is_entered_once` says that no call of the function begins before another one ended, in memory that the first
+    one used; `packs`, that nests may be packed; `arms` are the slots that values of several blocks may share;
+    `is_shared` says of a loop that it is marked."""
 
     code: Instrumented
     recurrences: Recurrences
@@ -177,6 +177,12 @@ class Tape:
         loops = () if block is None else self._place(block)[1]
         step = whole(size) if loops else size
         self.slots[key] = self._slot(self.root, loops, step, T.I8)
+        return self.slots[key]
+
+    def add_copy(self, key: Hashable, size: int, block: BasicBlock) -> Slot:
+        """Room for so many bytes that are copied in each run of a block."""
+        frame, loops = self._place(block)
+        self.slots[key] = self._slot(frame, loops, whole(size), T.I8)
         return self.slots[key]
 
     def frame_of(self, loop: Loop) -> Frame:

@@ -18,7 +18,8 @@ from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
-from jax_enzyme.ad.plan.recipes import Recipe, Recipes, Reload, Resident
+from jax_enzyme.ad.plan.recipes import Recall, Recipe, Recipes, Reload, Resident
+from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.objects import MemoryObject
@@ -51,15 +52,16 @@ Pointers = dict[tuple[Value, What], ForwardPointer]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """`taped` values have a slot in `tape`; `residents` are local objects that live there; all other values that
-    reverse reads are free or `recomputed`: they have a recipe whose operands the plan covers as well. `pointers` are
-    those that reverse reads and only the forward sweep has."""
+    """`taped` values have a slot in `tape`; `residents` are local objects that live there, and `snapshots` copies of
+    memory; all other values that reverse reads are free or `recomputed`: they have a recipe whose operands the plan
+    covers as well. `pointers` are those that reverse reads and only the forward sweep has."""
 
     recipes: Recipes
     tape: Tape
     pointers: Pointers
     taped: frozenset[Value]
     residents: tuple[MemoryObject, ...]
+    snapshots: tuple[Snapshot, ...]
     recomputed: frozenset[Value]
 
     @property
@@ -91,18 +93,28 @@ def make_plan(
     for item in residents:
         begin = recipes.begin(item)
         tape.add_bytes(item, recipes.object_size(item) or 0, recipes.block_of[begin] if begin is not None else None)
-    return Plan(recipes, tape, pointers, cut.taped, residents, cut.recomputed)
+    snapshots = tuple(sorted(cut.snapshots, key=lambda s: recipes.code.cfg.index[s.loop.header]))
+    for snapshot in snapshots:
+        tape.add_copy(snapshot, snapshot.size, _front(snapshot))
+    return Plan(recipes, tape, pointers, cut.taped, residents, snapshots, cut.recomputed)
+
+
+def _front(snapshot: Snapshot) -> BasicBlock:
+    """The block in which a copy is made."""
+    assert snapshot.loop.preheader is not None
+    return snapshot.loop.preheader
 
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """What is taped, what is computed again, and the local objects that the tape has to hold for that; `seen` are all
-    values that there was something to decide for."""
+    """What is taped, what is computed again, and the local objects and copies of memory that the tape has to hold for
+    that; `seen` are all values that there was something to decide for."""
 
     seen: frozenset[Value]
     taped: frozenset[Value]
     recomputed: frozenset[Value]
     residents: tuple[MemoryObject, ...]
+    snapshots: tuple[Snapshot, ...]
 
 
 def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mapping[Value, int]) -> _Cut:
@@ -114,6 +126,7 @@ def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mappin
         network.edge(("out", value), "sink", inf)
     seen: set[Value] = set()
     objects: dict[MemoryObject, None] = {}
+    copied: dict[Snapshot, None] = {}
     while work:
         value = work.pop()
         if value in seen:
@@ -140,6 +153,12 @@ def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mappin
         for item in recipe.residents if isinstance(recipe, Reload | Resident) else ():
             network.edge(("object", item), ("in", value), inf)
             objects[item] = None
+        if isinstance(recipe, Recall):
+            network.edge(("object", recipe.snapshot), ("in", value), inf)
+            copied[recipe.snapshot] = None
+    for snapshot in copied:
+        kept = snapshot.size * tape.frequency(_front(snapshot))
+        network.edge("source", ("object", snapshot), kept * recipes.execution.operations_per_byte * tape_cost)
     for item in objects:
         begin = recipes.begin(item)
         trips = 1.0 if begin is None else tape.frequency(recipes.block_of[begin])
@@ -147,7 +166,8 @@ def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mappin
     side = network.source_side("source", "sink") if seen else set()
     taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
     recomputed = frozenset(v for v in seen if ("in", v) not in side)
-    return _Cut(frozenset(seen), taped, recomputed, tuple(o for o in objects if ("object", o) not in side))
+    residents = tuple(o for o in objects if ("object", o) not in side)
+    return _Cut(frozenset(seen), taped, recomputed, residents, tuple(s for s in copied if ("object", s) not in side))
 
 
 def _copies(recipes: Recipes, read: Mapping[Value, int], again: Collection[Value]) -> dict[Value, int]:

@@ -1,0 +1,79 @@
+/* Memory that a loop reads and does not write, and that is overwritten before the reverse sweep comes to it. */
+#include <stdlib.h>
+#include <string.h>
+
+double copied_back(int steps, int n, double *x) {
+    double *next = malloc(n * sizeof *next), s = 0;
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++) next[i] = x[i] + 0.3 * x[i] * (x[i + 1] - x[i - 1]);
+        next[0] = x[0] * x[1];
+        next[n - 1] = x[n - 1];
+        memcpy(x, next, n * sizeof *x);
+    }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    free(next);
+    return s;
+}
+
+double take_turns(int steps, int n, double *x, double *y) {
+    double *from = x, *to = y, s = 0;
+    for (int i = 0; i < n; i++) y[i] = 0.5 * x[i];
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++) to[i] = x[0] + from[i - 1] * from[i] - 0.2 * from[i + 1] * from[i];
+        double *other = from;
+        from = to;
+        to = other;
+    }
+    for (int i = 0; i < n; i++) s += x[i] * y[i];
+    return s;
+}
+
+double two_ways(int steps, int n, double *x) {
+    double next[64], s = 0;
+    for (int t = 0; t < steps; t++) {
+        for (int i = 0; i < n; i++) {
+            double a = x[(i + 1) % n], b = x[(i + n - 2) % n];
+            next[i] = 0.9 * x[i] + (a > 0.6 ? 0.1 * a * b * x[(7 * i) % n] : 0.2 * a);
+        }
+        for (int i = 0; i < n; i++) x[i] = next[i];
+    }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}
+
+/* Only the run knows how many steps there are, and how many neighbours; some have none. */
+double open_ended(int steps, int n, double *x) {
+    double next[64], s = 0;
+    for (int t = 0; t < steps || s > 50; t++) {
+        for (int i = 0; i < n; i++) {
+            double a = 1;
+            for (int j = 0; j < (i + t) % 4; j++) a *= x[(5 * i + 3 * j) % n] * x[(i + j) % n];
+            next[i] = 0.5 * x[i] + 0.3 * a;
+        }
+        s = 0;
+        for (int i = 0; i < n; i++) s += x[i] = next[i];
+    }
+    return s;
+}
+
+/* The loop writes what it reads: nothing can be copied in front of it. */
+double in_place(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n - 1; i++) x[i] = 0.9 * x[i] + 0.3 * x[i - 1] * x[i + 1] * x[i];
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}
+
+/* A loop that never runs would read beyond the buffer. */
+double never(int steps, int n, double *x) {
+    double next[64], s = 0;
+    for (int i = 0; i < n; i++) next[i] = 0.5 * x[i];
+    for (int t = 0; t < steps; t++) {
+        for (int i = 0; i < n - 1; i++) next[i] = x[i] * x[i + 1] + next[i];
+        for (int i = n; i < n - t; i++) next[i % 8] += x[1000000 + i] * x[1000001 + i];
+        for (int i = 0; i < n; i++) x[i] = 0.5 * next[i];
+    }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}
