@@ -14,6 +14,7 @@ Lever = Literal[
     "late_sums",
     "packing",
     "snapshots",
+    "turned_loops",
     "arms",
     "rows",
     "lockstep",
@@ -59,10 +60,11 @@ class Options:
     others, instead of taping it; `"counting"`: preferring that for what follows from iteration numbers, however cheap
     the tape is; `"reloading"`: loading again from memory that nothing overwrites; `"later_writes"`: doing so where
     something is written later, but elsewhere, as the iterations show; `"late_sums"`: adding adjoints to memory behind
-    their loops; `"packing"`: tapes without gaps of loops whose length differs; `"snapshots"`: one copy of
-    the memory that a loop reads, instead of each number that is read; `"arms"`: one place on the
-    tape for what the arms of a branch keep. And, of values as well, `"rows"`: adding up all sums of a row at once;
-    `"lockstep"`: running eight iterations of a loop with loops inside at once."""
+    their loops; `"packing"`: tapes without gaps of loops whose length differs; `"snapshots"`: one copy of the memory
+    that a loop reads, instead of each number that is read; `"turned_loops"`: going through loops from the first
+    iteration on where that does not matter; `"arms"`: one place on the tape for what the arms of a branch keep. And, of
+    values as well, `"rows"`: adding up all sums of a row at once; `"lockstep"`: running eight iterations of a loop with
+    loops inside at once."""
 
     fast_math: bool = False
     vector_math: bool = True

@@ -248,6 +248,7 @@ class Sweeps:
             sources.kept,
             primal,
             adjoints.late_sums.buffers,
+            routine.work.turned,
         )
         return sources.used_arguments
 

@@ -5,13 +5,10 @@ for i: next[i] = f(now[i - 1], now[i], now[i + 1])       two buffers, pointers t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.apart import Apart
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.residues import Place, never_meet
 from jax_enzyme.ir import instructions as I
@@ -19,31 +16,31 @@ from jax_enzyme.ir.module import Function
 
 
 class Unwritten:
-    """What is asked of the loads of one function."""
+    """What is asked of the accesses of one function."""
 
-    def __init__(self, recurrences: Recurrences, points_to: PointsTo, layout: DataLayout) -> None:
+    def __init__(self, recurrences: Recurrences, memory: MemoryUses) -> None:
         self._recurrences = recurrences
-        self._points_to = points_to
-        self._layout = layout
-        self._apart = Apart(points_to, recurrences.block_of)
+        self._memory = memory
+        self._points_to = memory.points_to
+        self._apart = Apart(memory.points_to, recurrences.block_of)
 
-    def by(self, accesses: Iterable[Access], load: I.Load, loop: Loop) -> bool:
-        """Whether none of what a loop accesses writes what a load in it reads, in any iteration."""
-        return not any(access.writes and self._may_write(access, load, loop) for access in accesses)
+    def stays(self, load: I.Load, loop: Loop) -> bool:
+        """Whether nothing in a loop writes what a load in it reads, in any iteration."""
+        (read,) = self._memory.at(load)
+        return all(self.are_apart(a, read, loop) for a in self._memory.inside(loop) if a.writes)
 
-    def _may_write(self, access: Access, load: I.Load, loop: Loop) -> bool:
-        pointer, objects = load.operands[0], self._points_to.of(load.operands[0])
+    def are_apart(self, access: Access, other: Access, loop: Loop) -> bool:
+        """Whether two accesses in a loop, the second one by a load or a store, touch different memory, whatever
+        iterations they are made in, while the loops around are in one."""
         if isinstance(access.pointer, Function):
-            return self._points_to.may_meet(access.objects, objects)
-        return not self._apart.always(access.pointer, pointer) and self._may_meet(access, load, loop)
-
-    def _may_meet(self, access: Access, load: I.Load, loop: Loop) -> bool:
-        block_of, pointer = self._recurrences.block_of, load.operands[0]
-        bases = I.base_of(access.pointer), I.base_of(pointer)
-        if not any(block_of.get(base) in loop.blocks for base in bases) and self._apart.together(*bases):
-            return False
-        if access.size is None:
+            return not self._points_to.may_meet(access.objects, other.objects)
+        if self._apart.always(access.pointer, other.pointer):
             return True
-        written = Place(access.pointer, block_of[access.instruction], access.size)
-        read = Place(pointer, block_of[load], self._layout.store_size(load.type))
-        return not never_meet(self._recurrences, loop, written, read)
+        block_of = self._recurrences.block_of
+        bases = I.base_of(access.pointer), I.base_of(other.pointer)
+        if not any(block_of.get(base) in loop.blocks for base in bases) and self._apart.together(*bases):
+            return True
+        if access.size is None or other.size is None:
+            return False
+        places = (Place(a.pointer, block_of[a.instruction], a.size or 0) for a in (access, other))
+        return never_meet(self._recurrences, loop, *places)

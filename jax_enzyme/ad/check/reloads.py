@@ -50,6 +50,7 @@ class ReloadCheck:
     ) -> None:
         self._later_writes = later
         self._unwritten = unwritten
+        self._layout = layout
         self._writes: list[Access] = []
         self._code = code
         self._points_to = points_to
@@ -140,7 +141,8 @@ class ReloadCheck:
                 raise EmissionError(self._code, f"%{load.name} is outside of the loop that its memory is copied for")
             pointer = load.operands[0]
             meeting = self._written_in(snapshot.loop) & self._aliases(_roots(pointer), pointer)
-            if not self._unwritten.by((write for _, write in self._numbered(meeting)), load, snapshot.loop):
+            read = Access(load, pointer, self._points_to.of(pointer), self._layout.store_size(load.type), True, False)
+            if not all(self._unwritten.are_apart(a, read, snapshot.loop) for _, a in self._numbered(meeting)):
                 raise EmissionError(self._code, f"%{load.name} is read from a copy that may be another by then")
 
     def _numbered(self, writes: int) -> Iterator[tuple[int, Access]]:

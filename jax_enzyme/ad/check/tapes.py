@@ -13,7 +13,8 @@ read        reverse reads a value from its slot, with its type, at the index tha
             the slot's loops, each of which has one variable; where the value's definition does not dominate the place
             that is being reversed, the value ends in a `select` before anything depends on it
 variables   facts are sets of stack variables of the reverse function; meet is intersection; a store adds its variable;
-            the edge on which an iteration number is 0 takes the variable away, since reverse leaves the loop there.
+            the edge on which an iteration number is 0, or the last one of a loop that is turned, takes the variable
+            away, since reverse leaves the loop there.
             Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint
             that is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
 control     every edge of reverse leads to a predecessor, or to a dominator, of the block that is being reversed
@@ -365,7 +366,9 @@ class _ReverseCheck(Sweep):
         if not isinstance(last, I.CondBranch) or last.targets[0] is not target:
             return 0
         condition = last.operands[0]
-        if not isinstance(condition, I.Compare) or condition.predicate != "eq" or int_value(condition.operands[1]) != 0:
+        if not isinstance(condition, I.Compare) or condition.predicate != "eq":
+            return 0
+        if int_value(condition.operands[1]) not in (0, *self.reverse.turned.values()):
             return 0
         number = condition.operands[0]
         bit = self.variables.get(number.operands[0]) if isinstance(number, I.Load) else None

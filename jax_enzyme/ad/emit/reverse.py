@@ -5,7 +5,8 @@
 
 Control finds its way back by values: at a merge by the number of the predecessor that control came from, at a loop's
 header by the iteration number, which a variable of the reverse function counts down; entering a loop from an exit
-sets it to the number of the last iteration. Regions and loops in which nothing has an adjoint are jumped over.
+sets it to the number of the last iteration. Where the order of iterations does not matter (`ad.plan.turned`), it counts
+up from zero. Regions and loops in which nothing has an adjoint are jumped over.
 """
 
 from __future__ import annotations
@@ -112,17 +113,22 @@ class Sweep:
         for phi, adjoint in phis:
             self._adjoints.add(phi.operands[phi.targets.index(pred)], adjoint)
         left = self._code.left(pred, block)
-        numbers = [self._sources.value(self._code.last[block, loop]) for loop in left]
+        numbers = [self._from(block, loop) for loop in left]
         for loop, number in reversed(list(zip(left, numbers, strict=True))):
             self._builder.store(number, self._iterations[loop])
             self._sources.enter(loop)
         self._adjoints.leave_block()
         self._builder.br(self._block(pred))
 
+    def _from(self, block: BasicBlock, loop: Loop) -> Value:
+        """The number of the iteration that is reversed first, if a loop is left for a block."""
+        return ConstantInt(T.I64, 0) if loop in self._work.turned else self._sources.value(self._code.last[block, loop])
+
     def _header(self, block: BasicBlock, loop: Loop) -> None:
         phis = [(phi, self._adjoints.take(phi)) for phi in self._work.active_phis(block)]
         number = self._sources.iteration(loop)
-        first = self._builder.icmp("eq", number, ConstantInt(T.I64, 0))
+        last = self._work.turned.get(loop)
+        first = self._builder.icmp("eq", number, ConstantInt(T.I64, last or 0))
         assert loop.preheader is not None
         outward = self._new(f"rev.{block.name}.first", block)
         back = self._new(f"rev.{block.name}.back", block)
@@ -134,8 +140,9 @@ class Sweep:
         self._edge(block, before, phis)
         self._builder.block = back
         self._sources.forget()
-        less = self._builder.binary("sub", self._sources.iteration(loop), ConstantInt(T.I64, 1), ("nuw", "nsw"))
-        self._builder.store(less, self._iterations[loop])
+        step = "sub" if last is None else "add"
+        other = self._builder.binary(step, self._sources.iteration(loop), ConstantInt(T.I64, 1), ("nuw", "nsw"))
+        self._builder.store(other, self._iterations[loop])
         self._sources.step_back(loop)
         self._edge(block, loop.latches[0], phis)
         self._builder.block.terminator.metadata += of_reverse(loop.latches[0].terminator)

@@ -19,6 +19,7 @@ class Choices:
     late_sums: bool = True
     packing: bool = True
     snapshots: bool = True
+    turned_loops: bool = True
     arms: bool = True
 
     @staticmethod

@@ -259,7 +259,7 @@ class _Finder:
             self._words.of(o) != frozenset([load.type]) or points_to.contents.get(o) for o in objects
         ):
             return False
-        return self._recipes.unwritten.by(self._recipes.memory.inside(loop), load, loop)
+        return self._recipes.unwritten.stays(load, loop)
 
     def _sum_of(self, value: Value) -> Value:
         """The sum that a value is a term of, all of whose terms have one adjoint."""

@@ -186,7 +186,7 @@ class Recipes:
             for item in access.objects:
                 self._writes_to.setdefault(item, []).append(access)
         self.later_writes = LaterWrites(self.recurrences, layout)
-        self.unwritten = Unwritten(self.recurrences, points_to, layout)
+        self.unwritten = Unwritten(self.recurrences, self.memory)
         self._snapshots = Snapshots(code, self.recurrences, self.memory, self.unwritten)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
         self.instances = Instances(code.function, code.cfg, code.dominators)

@@ -87,7 +87,7 @@ class Snapshots:
         if not objects or not T.is_float(load.type) or any(self._points_to.contents.get(item) for item in objects):
             return None
         found, loop = None, self._code.loop_of(self._block_of[load])
-        while loop is not None and self._unwritten.by(self._memory.inside(loop), load, loop):
+        while loop is not None and self._unwritten.stays(load, loop):
             found, loop = loop, loop.parent
         return found
 

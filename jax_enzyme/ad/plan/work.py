@@ -6,6 +6,7 @@ from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.late_sums import late_sums
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.spent import spent_writes
+from jax_enzyme.ad.plan.turned import turned_loops
 from jax_enzyme.ad.plan.updates import updates
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
@@ -15,8 +16,8 @@ from jax_enzyme.ir.values import BasicBlock, Value
 
 
 class Work:
-    """Which blocks and loops the reverse sweep has to visit, what it adds to memory behind its loops, and after which
-    writes it leaves a shadow as it is."""
+    """Which blocks and loops the reverse sweep has to visit, what it adds to memory behind its loops, which of them it
+    goes through from the first iteration on, and after which writes it leaves a shadow as it is."""
 
     def __init__(self, recipes: Recipes, facts: Facts, words: Words) -> None:
         code = self.code = recipes.code
@@ -25,6 +26,7 @@ class Work:
         self.within_block = _used_within_block(code.function)
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
         self.late_sums = late_sums(recipes, facts, words, self.inert)
+        self.turned = turned_loops(recipes, facts)
         self.spent = spent_writes(recipes, facts)
         self.updates = updates(recipes, facts, self.late_sums)
 
