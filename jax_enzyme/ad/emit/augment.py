@@ -185,11 +185,6 @@ class Augmenter(ShadowedCopy):
     def _enter_from(self, block: BasicBlock) -> None:
         """Starts the chain of nodes, or takes the row, of the loop that a block is in front of; copies what memory the
         loop reads."""
-        for snapshot in self._plan.snapshots:
-            if snapshot.loop.preheader is block:
-                distance = emit(self.builder, snapshot.offset, T.I64, self._atom)
-                start = self.builder.gep(T.I8, self.value(snapshot.base), [distance])
-                self._runtime.copy(self.builder, self._at(self._plan.tape.slots[snapshot]), start, snapshot.size)
         for loop, frame in self._plan.tape.frames.items():
             if loop.preheader is not block:
                 continue
@@ -199,6 +194,11 @@ class Augmenter(ShadowedCopy):
                 length = emit(self.builder, frame.length, T.I64, self._atom)
                 self._rows[loop] = self._way.row(self.builder, self._arena, loop, length)
                 self._keep_last(loop, self._rows[loop])
+        for snapshot in self._plan.snapshots:
+            if snapshot.loop.preheader is block:
+                distance = emit(self.builder, snapshot.offset, T.I64, self._atom)
+                start = self.builder.gep(T.I8, self.value(snapshot.base), [distance])
+                self._runtime.copy(self.builder, self._at(self._plan.tape.slots[snapshot]), start, snapshot.size)
 
     def _atom(self, atom: Atom) -> Value:
         if isinstance(atom, Iteration):
