@@ -24,6 +24,12 @@ struct OF(singular) {
 
 static int OF(is_thin)(char job, int all, int few) { return job == 'S' || (job == 'A' && all == few); }
 
+/* What the one job of gesdd asks for. Where the larger factor goes to the place of the matrix (`O`), the other one,
+   which is square, has memory of its own. */
+static char OF(left_job)(char job, int m, int n) { return job == 'O' && m < n ? 'A' : job; }
+
+static char OF(right_job)(char job, int m, int n) { return job == 'O' && m >= n ? 'A' : job; }
+
 /* How many vectors a job asks for in memory of their own. */
 static int OF(asked)(char job, int all, int few) { return job == 'A' ? all : job == 'S' ? few : 0; }
 
@@ -226,15 +232,13 @@ static void OF(singular_cotangent)(struct OF(singular_frame) * f) {
 }
 
 #define SINGULAR(left, right)                                                                                          \
-  {*m,   *n, *lda, *ldu,          *ldvt,         je_upper(left), je_upper(right),                                      \
-   s,    u,  vt,   asks ? 0 : sa, asks ? 0 : ss, asks ? 0 : su,  asks ? 0 : svt,                                       \
-   swork}
+  {*m, *n, *lda, *ldu, *ldvt, left, right, s, u, vt, asks ? 0 : sa, asks ? 0 : ss, asks ? 0 : su, asks ? 0 : svt, swork}
 
 void RULE(gesvd, _jvp)(const char *jobu, const char *jobvt, const int *m, const int *n, SCALAR *a, const int *lda,
                        SCALAR *s, SCALAR *u, const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work,
                        const int *lwork, int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork) {
   int asks = *lwork == -1;
-  struct OF(singular) c = SINGULAR(jobu, jobvt);
+  struct OF(singular) c = SINGULAR(je_upper(jobu), je_upper(jobvt));
   SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
   BLAS(gesvd)(jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, info);
   if (swork) *swork = 0;
@@ -247,7 +251,7 @@ void *RULE(gesvd, _forward)(const char *jobu, const char *jobvt, const int *m, c
                             const int *lwork, int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork,
                             long stable, void *arena) {
   int asks = *lwork == -1;
-  struct OF(singular) c = SINGULAR(jobu, jobvt);
+  struct OF(singular) c = SINGULAR(je_upper(jobu), je_upper(jobvt));
   SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
   (void)stable;
   BLAS(gesvd)(jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, info);
@@ -262,7 +266,8 @@ void RULE(gesdd, _jvp)(const char *jobz, const int *m, const int *n, SCALAR *a, 
                        const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work, const int *lwork, int *iwork,
                        int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork) {
   int asks = *lwork == -1;
-  struct OF(singular) c = SINGULAR(jobz, jobz);
+  char job = je_upper(jobz);
+  struct OF(singular) c = SINGULAR(OF(left_job)(job, *m, *n), OF(right_job)(job, *m, *n));
   SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
   BLAS(gesdd)(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info);
   if (swork) *swork = 0;
@@ -275,7 +280,8 @@ void *RULE(gesdd, _forward)(const char *jobz, const int *m, const int *n, SCALAR
                             int *iwork, int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork,
                             long stable, void *arena) {
   int asks = *lwork == -1;
-  struct OF(singular) c = SINGULAR(jobz, jobz);
+  char job = je_upper(jobz);
+  struct OF(singular) c = SINGULAR(OF(left_job)(job, *m, *n), OF(right_job)(job, *m, *n));
   SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
   (void)stable;
   BLAS(gesdd)(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info);

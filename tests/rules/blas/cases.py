@@ -298,7 +298,9 @@ def syev(rng: Rng, letter: str, name: str = "syev", jobz: str = "V", uplo: str =
 def gesvd(rng: Rng, letter: str, jobs: str = "SS", m: int = 4, n: int = 3) -> Case:
     """gesvd, or gesdd where there is one job for both sides."""
     size, few = 20 * (max(m, n) + 1) ** 2, min(m, n)
-    columns, rows = ({"A": all_, "S": few, "N": 0}[job] for job, all_ in zip((jobs * 2)[:2], (m, n), strict=True))
+    # Where gesdd puts the larger factor in the place of the matrix, it gives the other one.
+    sides = {"O": "OA" if m >= n else "AO"}.get(jobs, (jobs * 2)[:2])
+    columns, rows = ({"A": all_, "S": few}.get(job, 0) for job, all_ in zip(sides, (m, n), strict=True))
     a = matrix(rng, m, n, m + 1, DTYPES[letter])
     a.values[np.arange(few) * (m + 2)] += 4 * np.arange(few)
     values = {"jobz": jobs, "m": m, "n": n, "a": a, "lda": m + 1, "info": 0}
