@@ -24,6 +24,7 @@ ROWS = {
     "open_ended": None,
     "in_place": (283, 283),
     "never": (193, 103),
+    "at_least": None,
 }
 
 

@@ -159,12 +159,13 @@ class Snapshots:
 
     def _room(self, address: _Address) -> int | None:
         """The size of the object whose address the base is, where that is known and it is there in any case."""
-        if address.outer.terms:
+        item = self._points_to.objects.get(address.base)
+        if address.outer.terms or item is None:
             return None
+        # A parameter that is no object says how much there is at least.
         if isinstance(address.base, Argument):
             return argument_size(address.base)
-        item = self._points_to.objects.get(address.base)
-        return extent(self._memory.layout, item) if isinstance(address.base, I.Alloca) and item is not None else None
+        return extent(self._memory.layout, item) if isinstance(address.base, I.Alloca) else None
 
     def _is_sure(self, load: I.Load, address: _Address, loop: Loop) -> bool:
         """Whether a load runs in every iteration that there may be of the loops around it, and reads at both ends of
