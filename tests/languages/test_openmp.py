@@ -297,13 +297,35 @@ SCAN = """void k(int n, const double *x, double *y) {
   }
 }"""
 
+SECTIONS = """void k(int n, const double *x, double *y) {
+  double h[4][2] = {0}, *p = y;
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel
+  {
+#pragma omp for reduction(+ : h[0:1][0:2], p[1:1])
+    for (int i = 0; i < n; i++) h[0][i % 2] += x[i], p[1] += x[i];
+#pragma omp for reduction(+ : SECOND)
+    for (int i = 0; i < n; i++) h[3][i % 2] += x[i], p[3] += x[i], h[0][1] += x[i];
+  }
+  for (int i = 0; i < n; i++) y[i] += h[0][i % 2] * x[i] + h[3][i % 2];
+}"""
 
-@pytest.mark.parametrize(("source", "cause", "line"), [(CANCEL, "cancellation", 5), (SCAN, "inscan", 4)])
+
+@pytest.mark.parametrize(
+    ("source", "cause", "line"),
+    [
+        (CANCEL, "cancellation", 5),
+        (SCAN, "inscan", 4),
+        (SECTIONS.replace("SECOND", "h[3:1][0:2], h[0:1][0:2], p[3:1]"), "several sections", 8),
+        (SECTIONS.replace("SECOND", "h[0:4][0:2], p[3:1], p[1:1]"), "several sections", 8),
+    ],
+)
 def test_what_has_no_serial_meaning_is_refused_at_its_line(source: str, cause: str, line: int) -> None:
     with pytest.raises(CompileError, match=cause) as caught:
         native(source, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
     assert caught.value.place is not None and caught.value.place.split(":")[1] == str(line)
     native(source, "k", SIGNATURE, {"n": 13})
+    native(SECTIONS.replace("SECOND", "h[0:4][0:2], p[3:1]"), "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
 
 
 IR = """

@@ -8,9 +8,8 @@ library have bodies in `frontends/runtime/openmp_team.cpp`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from jax_enzyme.analysis.accumulation import Uses
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import call_effect, named_functions
 from jax_enzyme.errors import CompileError
@@ -19,8 +18,9 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, Marks, mark, mark_common, marks_of, unmark
-from jax_enzyme.ir.module import Function, Module, callee_name, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.sameness import does_same, is_same
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.heap_locals import move_known_outside
@@ -52,6 +52,7 @@ def make_serial(module: Module, name: str) -> Module:
     module = clone(module)
     _refuse_cancellation(module, name)
     _refuse_scans(module, name)
+    _refuse_lost_copies(module, name)
     regions = _within_regions(module)
     numbered = _knows_its_number(module)
     alone = numbered or _asks_for_one(module)
@@ -151,6 +152,64 @@ def _refuse_scans(module: Module, name: str) -> None:
                         "write the loop as `#pragma omp simd reduction(inscan, ...)`, which has the meaning of the "
                         "program without the directive",
                     )
+
+
+def _refuse_lost_copies(module: Module, name: str) -> None:
+    """clang 22 makes a copy of each section of one array in `reduction`, but code leads to one of them alone: another
+    copy's place, as far from it as the section is from the array, is computed for nothing."""
+    for function in module.functions.values():
+        copies = list(_copies_of_sections(function))
+        used = uses(function) if len(copies) > 1 else {}
+        lost = [(copy, array) for copy, array in copies if len(copies) > 1 and not _is_led_to(copy, used)]
+        for copy, array in lost:
+            if any(other is not copy and _is_one_place(array, of) for other, of in copies):
+                raise CompileError(
+                    "several sections of one array in `reduction` are one to clang 22: what is added to the others "
+                    "gets lost or overwrites other memory",
+                    location(module, copy) or name,
+                    "reduce one section that has all of them, or give them pointers of their own",
+                )
+
+
+def _copies_of_sections(function: Function) -> Iterator[tuple[I.GetElementPtr, Value]]:
+    """Where the whole array would lie if a thread's copy of a section were a part of it, and that array."""
+    for instruction in function.instructions():
+        match instruction:
+            case I.GetElementPtr(
+                operands=[
+                    I.Alloca(),
+                    I.BinaryOp(
+                        opcode="sdiv",
+                        operands=[
+                            I.BinaryOp(opcode="sub", operands=[I.Cast(operands=[array]), I.Cast(opcode="ptrtoint")]),
+                            _,
+                        ],
+                    ),
+                ]
+            ):
+                yield instruction, array
+            case _:
+                pass
+
+
+def _is_led_to(copy: Value, used: Uses) -> bool:
+    """Is a copy's place used, or loaded from the variable that has it?"""
+    for user, index in used.get(copy, ()):
+        if not isinstance(user, I.Store) or index != 0 or not isinstance(user.operands[1], I.Alloca):
+            return True
+        others = (u for u, _ in used[user.operands[1]] if u is not user)
+        if not all(callee_name(other).startswith("llvm.lifetime.") for other in others):
+            return True
+    return False
+
+
+def _is_one_place(x: Value, y: Value) -> bool:
+    """Are two addresses computed alike, of the same variable?"""
+    if is_same(x, y):
+        return True
+    if not isinstance(x, I.Load | I.GetElementPtr) or not isinstance(y, I.Instruction) or not does_same(x, y):
+        return False
+    return all(map(_is_one_place, x.operands, y.operands))
 
 
 def _marks(found: Worksharing, regions: frozenset[Function], alone: bool, meetings: Synchronisation) -> Marks:
