@@ -203,16 +203,17 @@ def test_complex_numbers() -> None:
 
 def test_a_routine_without_a_rule_is_refused_by_name() -> None:
     source = """
-    void dsyev_(const char *, const char *, const int *, double *, const int *, double *, double *, const int *, int *);
+    void dgeev_(const char *, const char *, const int *, double *, const int *, double *, double *, double *,
+                const int *, double *, const int *, double *, const int *, int *);
     double f(const double *a) {
-        double b[4], w[2], work[64];
+        double b[4], w[2], none[2], work[64];
         int n = 2, size = 64, info;
         for (int i = 0; i < 4; i++) b[i] = a[i];
-        dsyev_("N", "U", &n, b, &n, w, work, &size, &info);
+        dgeev_("N", "N", &n, b, &n, w, none, none, &n, none, &n, work, &size, &info);
         return w[0];
     }"""
     kernel = je.kernel(source, "f", "a: f64[2,2] -> f64", lang="c")
-    a = jnp.asarray([[2.0, 0.0], [0.0, 1.0]])
+    a = jnp.asarray([[1.0, 0.0], [0.0, 2.0]])
     np.testing.assert_allclose(kernel(a), 1.0)
-    with pytest.raises(je.NoRuleError, match="dsyev_"):
+    with pytest.raises(je.NoRuleError, match="dgeev_"):
         jax.grad(kernel)(a)
