@@ -149,6 +149,24 @@ CASES = {
         {"n": 4},
         [RNG.uniform(0.5, 1.5, 4)],
     ),
+    "an input, or memory that is freed at the end": (
+        """
+        #include <stdlib.h>
+        double program(int n, int k, const double *x) {
+            double *v = malloc(8 * sizeof *v), s = 1;
+            for (int i = 0; i < n; i++) v[i] = x[i] * x[i];
+            const double *q = k > 5 ? v : x;
+            for (int j = 0; j < 16; j++)
+                for (int i = 0; i < n; i++) s = 0.5 * s * q[(i + j) % n] + q[i];
+            free(v);
+            return s;
+        }
+        """,
+        "program",
+        "n: i32, k: i32, x: f64[n] -> f64",
+        {"n": 8},
+        [6, RNG.uniform(0.5, 1.5, 8)],
+    ),
     "pointers that step through arrays": (
         "double dot(int n, const double *u, const double *v) { double s = 0.5; "
         "while (n-- > 0) s += *u++ * *v++ * s; return s; }",

@@ -57,7 +57,7 @@ class ReloadCheck:
         self._execution = execution
         self._cfg = Cfg(code)
         self._home = {i: (block, n) for block in self._cfg.rpo for n, i in enumerate(block.instructions)}
-        self._killing = self._loose = self._everywhere = 0
+        self._killing = self._freed = self._loose = self._everywhere = 0
         self._to_object: dict[MemoryObject, int] = {}
         self._to_root: dict[Value, int] = {}
         own: dict[I.Instruction, int] = {}
@@ -85,6 +85,8 @@ class ReloadCheck:
             self._to_root[root] = self._to_root.get(root, 0) | bit
         if write.kills:
             self._killing |= bit
+            is_own = all(_is_object(root) and not isinstance(root, Argument) for root in roots)
+            self._freed |= bit if is_own else 0
         return bit
 
     def _writes_from(self, block: BasicBlock, own: dict[I.Instruction, int]) -> list[tuple[int, int]]:
@@ -123,8 +125,8 @@ class ReloadCheck:
             return
         roots = _roots(pointer)
         writes = self._aliases(roots, pointer)
-        if not any(isinstance(root, Argument) for root in roots):
-            writes &= ~self._killing  # what is freed late is there still
+        # What is freed late is there still.
+        writes &= ~(self._freed if any(isinstance(root, Argument) for root in roots) else self._killing)
         is_shared = any(map(self._execution.shares, objects))
         is_refilled = bool(objects) and all(map(self._execution.refills, objects))
         if self._code is self._points_to.root and (is_refilled or not is_shared):
