@@ -34,8 +34,9 @@ _ELSEWHERE = re.compile(r"\b(pointer|type\s*\(|class\s*\()")
 _CLASS = re.compile(r"class\s*\(\s*(\w+)\s*\)")
 _IN_A_DESCRIPTOR = re.compile(r"\b(pointer|allocatable|dimension|value)\b")
 _LINKAGE_NAME = re.compile(r'linkageName: "([^"]+)"')
-_TYPES = re.compile(r"^@(_Q\w*EXdtX(\w+)) = ", re.MULTILINE)
-"""The descriptions of derived types."""
+_TYPES = re.compile(r"^@(_Q\w*EXdtX(\w+)) = (?![^{\n]*\{ \{[^{}\n]*\} undef,)", re.MULTILINE)
+"""The descriptions of derived types of which there may be objects: an abstract one's does not say which procedures are
+bound to it."""
 _DECLARES = re.compile(
     r"(real|double\s*precision|double\s*complex|complex|integer|logical|dimension)\b"
     r"(\s*\*\s*\d+|(?<!dimension)\s*\([^()]*(\([^()]*\)[^()]*)*\))?\s*"

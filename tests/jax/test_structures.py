@@ -612,6 +612,18 @@ module springs
     procedure :: law
     procedure :: stretch
   end type
+  type, abstract :: part
+    real(8) :: k = 1
+  contains
+    procedure :: twice
+    procedure(read), deferred :: once
+  end type
+  abstract interface
+    real(8) function read(me)
+      import part
+      class(part), intent(in) :: me
+    end function
+  end interface
   type, extends(spring) :: hard
     real(8) :: cubic = 0
   contains
@@ -646,6 +658,10 @@ contains
     self%rest = self%rest + by*self%k
     self%calls = self%calls + 1
   end subroutine
+  real(8) function twice(me)
+    class(part), intent(in) :: me
+    twice = 2*me%once()
+  end function
   subroutine swap(a, b)
     class(spring), pointer :: a
     class(spring), allocatable :: b
@@ -675,6 +691,8 @@ end module
         np.testing.assert_allclose(jax.grad(law, argnums=1)({"spring": me, "cubic": 0.5}, 2.0), 20.0)
     with pytest.raises(je.SignatureError, match="`class`"):
         je.kernel(source, "springs::swap", f"inout a: {members}*, b: {members}*", lang="fortran")
+    with pytest.raises(je.SignatureError, match="`class`"):
+        je.kernel(source, "springs::twice", "me: {k: f64}* -> f64", lang="fortran")
 
 
 def test_derived_types_of_fortran_end_where_the_next_may_begin() -> None:
