@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
-from jax_enzyme.transform.openmp import make_serial
+from jax_enzyme.transform.openmp import make_serial, refuse_lost_copies
 
 _FLAG, _VERSION = "-fopenmp", "-fopenmp-version="
 _PASSES_ON = frozenset({"-Xclang", "-Xflang", "-Xpreprocessor", "-Xcompiler"})
 """Words that hand the next one to a part of the compiler."""
+_SECTION = ", ptrtoint (ptr getelementptr ("
+"""By what clang divides the distance of a section of an array from it, and no other distance."""
 
 
 def on_the_host(flags: Sequence[str]) -> list[str]:
@@ -34,6 +36,8 @@ def on_the_host(flags: Sequence[str]) -> list[str]:
 
 def serial(ir: str, name: str) -> str:
     """A module with the serial meaning of OpenMP's directives. CompileError, at the user's line, for what has none."""
-    if "@__kmpc_" not in ir:
-        return ir
-    return to_text(make_serial(parse(ir), name))
+    if "@__kmpc_" in ir:
+        return to_text(make_serial(parse(ir), name))
+    if ir.count(_SECTION) > 1:
+        refuse_lost_copies(parse(ir), name)
+    return ir

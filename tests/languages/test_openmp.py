@@ -310,6 +310,11 @@ SECTIONS = """void k(int n, const double *x, double *y) {
   for (int i = 0; i < n; i++) y[i] += h[0][i % 2] * x[i] + h[3][i % 2];
 }"""
 
+SIMD = """void k(int n, const double *x, double *y) {
+#pragma omp simd reduction(+ : y[0:1], y[2:1])
+  for (int i = 0; i < n; i++) y[0] += x[i], y[2] += x[i];
+}"""
+
 
 @pytest.mark.parametrize(
     ("source", "cause", "line"),
@@ -318,6 +323,7 @@ SECTIONS = """void k(int n, const double *x, double *y) {
         (SCAN, "inscan", 4),
         (SECTIONS.replace("SECOND", "h[3:1][0:2], h[0:1][0:2], p[3:1]"), "several sections", 8),
         (SECTIONS.replace("SECOND", "h[0:4][0:2], p[3:1], p[1:1]"), "several sections", 8),
+        (SIMD, "several sections", 2),
     ],
 )
 def test_what_has_no_serial_meaning_is_refused_at_its_line(source: str, cause: str, line: int) -> None:

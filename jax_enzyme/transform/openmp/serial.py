@@ -52,7 +52,7 @@ def make_serial(module: Module, name: str) -> Module:
     module = clone(module)
     _refuse_cancellation(module, name)
     _refuse_scans(module, name)
-    _refuse_lost_copies(module, name)
+    refuse_lost_copies(module, name)
     regions = _within_regions(module)
     numbered = _knows_its_number(module)
     alone = numbered or _asks_for_one(module)
@@ -154,9 +154,10 @@ def _refuse_scans(module: Module, name: str) -> None:
                     )
 
 
-def _refuse_lost_copies(module: Module, name: str) -> None:
+def refuse_lost_copies(module: Module, name: str) -> None:
     """clang 22 makes a copy of each section of one array in `reduction`, but code leads to one of them alone: another
-    copy's place, as far from it as the section is from the array, is computed for nothing."""
+    copy's place, as far from it as the section is from the array, is computed for nothing. So it is with `simd`, which
+    calls no library."""
     for function in module.functions.values():
         copies = list(_copies_of_sections(function))
         used = uses(function) if len(copies) > 1 else {}
