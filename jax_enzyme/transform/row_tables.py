@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
+from jax_enzyme.analysis.extents import allocation_size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex, emit
@@ -28,6 +29,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.transform.rewriting import count_iterations, local, on_copy, substitute
 
@@ -53,7 +55,7 @@ def _is_kept(instruction: I.Instruction) -> bool:
     """Is a pointer stored in what may be a table?"""
     if not isinstance(instruction, I.Store) or not T.is_pointer(instruction.operands[0].type):
         return False
-    return _may_be_table(_start(instruction.operands[1]))
+    return _may_be_table(I.base_of(instruction.operands[1]))
 
 
 @dataclass(eq=False)
@@ -125,10 +127,8 @@ class _Rows:
             match pointer:
                 case I.GetElementPtr() if _offset(self._layout, pointer) is not None:
                     pending.append(pointer.operands[0])
-                case I.Phi():
-                    pending += pointer.operands
-                case I.Select():
-                    pending += pointer.operands[1:]
+                case I.Phi() | I.Select():
+                    pending += I.merged(pointer)
                 case _ if _may_be_table(pointer):
                     found.roots.append(pointer)
                 case _:
@@ -147,7 +147,7 @@ class _Rows:
         may be read before."""
         stores: dict[Value, list[I.Store]] = {root: [] for root in tables.roots}
         for store in tables.stores:
-            root = _start(store.operands[1])
+            root = I.base_of(store.operands[1])
             if root not in stores:
                 return None
             stores[root].append(store)
@@ -171,7 +171,7 @@ class _Rows:
         (store, *others), made = stores, stores[0].operands[0]
         if others or not isinstance(made, I.Call) or callee_name(made) not in _MAKERS:
             return None
-        size, block = _bytes(made), self._facts.block_of[made]
+        size, block = allocation_size(made), self._facts.block_of[made]
         loop = self._loops.loop_of[block]
         elements = self._elements(root)
         if size is None or loop is None or loop.parent is not None or elements is None:
@@ -190,7 +190,7 @@ class _Rows:
 
     def _within_block(self, root: Value, stores: list[I.Store]) -> _Filled | None:
         """A table whose elements point into one block of memory, as far behind its start as it says."""
-        starts = {_start(store.operands[0]) for store in stores}
+        starts = {I.base_of(store.operands[0]) for store in stores}
         start = starts.pop()
         # One that a loop makes anew may leave pointers into the one before.
         is_one = isinstance(start, I.Call) and self._loops.loop_of.get(self._facts.block_of[start]) is None
@@ -232,7 +232,7 @@ class _Rows:
             case I.Alloca(allocated_type=T.ArrayType() as kind) if int_value(root.operands[0]) == 1:
                 return kind.count
             case I.CallBase():
-                size = _bytes(root)
+                size = allocation_size(root)
                 return None if size is None or size % _BYTES else size // _BYTES
             case _:
                 return None
@@ -269,7 +269,7 @@ class _Rows:
                             pass
                         case _:
                             return False
-        return all(v in rows for i in joined for v in (i.operands[1:] if isinstance(i, I.Select) else i.operands))
+        return all(v in rows for i in joined for v in I.merged(i))
 
     # -- rewriting
 
@@ -279,7 +279,7 @@ class _Rows:
         companion = self._companions(starts, size)
         replaced: dict[Value, Value] = {load: companion(load.operands[0]) for load in tables.loads}
         for store in tables.stores:
-            made = filled[_start(store.operands[1])].made
+            made = filled[I.base_of(store.operands[1])].made
             if made is None:
                 continue
             place = store.operands[1]
@@ -423,15 +423,8 @@ class _Rows:
         """What a pointer that is compared or freed may be."""
         if not isinstance(instruction, I.Call | I.Compare):
             return []
-        found = dict.fromkeys(v for v in instruction.operands if T.is_pointer(v.type) and not isinstance(v, Function))
-        pending = list(found)
-        while pending:
-            value = pending.pop()
-            if isinstance(value, I.Phi | I.Select):
-                more = [v for v in value.operands if T.is_pointer(v.type) and v not in found]
-                found.update(dict.fromkeys(more))
-                pending += more
-        return list(found)
+        given = [v for v in instruction.operands if T.is_pointer(v.type) and not isinstance(v, Function)]
+        return list(reached(given, I.merged))
 
 
 def _may_be_table(value: Value) -> bool:
@@ -455,13 +448,6 @@ def _takes(user: I.Instruction, index: int, tables: _Tables) -> bool:
     return True
 
 
-def _start(pointer: Value) -> Value:
-    """What a pointer is a distance from."""
-    while isinstance(pointer, I.GetElementPtr):
-        pointer = pointer.operands[0]
-    return pointer
-
-
 def _offset(layout: DataLayout, address: I.GetElementPtr) -> tuple[Value, int] | None:
     """How far behind its start an address lies: a number, and how many bytes that counts."""
     *front, last = address.operands[1:]
@@ -481,14 +467,3 @@ def _each(pairs: list[tuple[Polynomial, Polynomial]]) -> int:
             return 0 if further % step else further // step
     further, step = ((last - first).value for first, last in zip(pairs[0], pairs[-1], strict=True))
     return further // step if step and further and further % step == 0 else 0
-
-
-def _bytes(made: I.CallBase) -> int | None:
-    """How much memory a call makes."""
-    total = 1
-    for value in made.arguments:
-        number = int_value(value)
-        if number is None:
-            return None
-        total *= number
-    return total

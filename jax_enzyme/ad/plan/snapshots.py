@@ -24,7 +24,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.remembered import remembered
 
 
@@ -65,7 +65,7 @@ class Snapshots:
         self._memory = memory
         self._points_to = memory.points_to
         self._unwritten = unwritten
-        self._block_of: dict[Value, BasicBlock] = {i: block for i, (block, _) in code.loops.home.items()}
+        self._block_of = recurrences.block_of
 
     def of(self, load: I.Load) -> tuple[Snapshot, Polynomial] | None:
         """A snapshot that has what a load reads, and at how many bytes of it."""

@@ -22,8 +22,6 @@ struct OF(singular) {
   SCALAR *s, *u, *vt, *sa, *ss, *su, *svt, *swork;
 };
 
-static int OF(is_thin)(char job, int all, int few) { return job == 'S' || (job == 'A' && all == few); }
-
 /* What the one job of gesdd asks for. Where the larger factor goes to the place of the matrix (`O`), the other one,
    which is square, has memory of its own. */
 static char OF(left_job)(char job, int m, int n) { return job == 'O' && m < n ? 'A' : job; }
@@ -44,7 +42,7 @@ static void OF(divide_rows)(int k, int n, const SCALAR *s, SCALAR *x, int ldx) {
     for (int i = 0; i < k; i++) x[i + (index_t)j * ldx] /= s[i];
 }
 
-/* x = (x + x^T) with F, for a square matrix: what U^T Ubar becomes. */
+/* x o F: off the diagonal, x(i, j) / (s(j)^2 - s(i)^2); on it, zero. */
 static void OF(divide_by_square_gaps)(int k, const SCALAR *s, SCALAR *x, int ldx) {
   for (int j = 0; j < k; j++)
     for (int i = 0; i < k; i++)
@@ -57,7 +55,7 @@ static void OF(divide_by_square_gaps)(int k, const SCALAR *s, SCALAR *x, int ldx
 /* The thin factors, of a copy of the matrix, that no call has given: both, or the one by the other. U or V^T is new. */
 static void OF(thin_factors)(const struct OF(singular) * c, SCALAR *old, SCALAR **u, SCALAR **vt, int *failed) {
   int m = c->m, n = c->n, k = m < n ? m : n, ld = je_at_least_one(m), ldk = je_at_least_one(k), ask = -1;
-  int has_u = OF(is_thin)(c->jobu, m, k) || c->jobu == 'A', has_vt = OF(is_thin)(c->jobvt, n, k) || c->jobvt == 'A';
+  int has_u = c->jobu == 'S' || c->jobu == 'A', has_vt = c->jobvt == 'S' || c->jobvt == 'A';
   *u = has_u ? OF(new_copy)('A', m, k, c->u, c->ldu) : 0;
   *vt = has_vt ? OF(new_copy)('A', k, n, c->vt, c->ldvt) : 0;
   if (*u && !*vt) {
@@ -231,66 +229,41 @@ static void OF(singular_cotangent)(struct OF(singular_frame) * f) {
   if (f->svt) OF(fill_part)('A', 0, f->right, n, 0, f->svt, f->ldvt);
 }
 
-#define SINGULAR(left, right)                                                                                          \
-  {*m, *n, *lda, *ldu, *ldvt, left, right, s, u, vt, asks ? 0 : sa, asks ? 0 : ss, asks ? 0 : su, asks ? 0 : svt, swork}
-
-void RULE(gesvd, _jvp)(const char *jobu, const char *jobvt, const int *m, const int *n, SCALAR *a, const int *lda,
-                       SCALAR *s, SCALAR *u, const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work,
-                       const int *lwork, int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork) {
-  int asks = *lwork == -1;
-  struct OF(singular) c = SINGULAR(je_upper(jobu), je_upper(jobvt));
-  SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
-  BLAS(gesvd)(jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, info);
-  if (swork) *swork = 0;
-  if (!asks) OF(singular_tangent)(&c, old, *info);
-  free(old);
+/* The matrix before the call, where a derivative needs it. A call that asks for the size of `work` has none. */
+static SCALAR *OF(singular_old)(struct OF(singular) * c, int lwork, const SCALAR *a) {
+  if (lwork == -1) c->sa = c->ss = c->su = c->svt = 0;
+  return c->sa ? OF(new_copy)('A', c->m, c->n, a, c->lda) : 0;
 }
 
-void *RULE(gesvd, _forward)(const char *jobu, const char *jobvt, const int *m, const int *n, SCALAR *a, const int *lda,
-                            SCALAR *s, SCALAR *u, const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work,
-                            const int *lwork, int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork,
-                            long stable, void *arena) {
-  int asks = *lwork == -1;
-  struct OF(singular) c = SINGULAR(je_upper(jobu), je_upper(jobvt));
-  SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
-  (void)stable;
-  BLAS(gesvd)(jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, info);
-  void *f = OF(singular_kept)(&c, old, *info, arena);
-  free(old);
-  return f;
-}
+/* The rules of a routine: its name, its jobs for both sides, its arguments, and its parameters. */
+#define SINGULAR(name, left, right, arguments, ...)                                                                    \
+  void RULE(name, _jvp)(__VA_ARGS__, SCALAR * sa, SCALAR * ss, SCALAR * su, SCALAR * svt, SCALAR * swork) {            \
+    struct OF(singular) c = {*m, *n, *lda, *ldu, *ldvt, left, right, s, u, vt, sa, ss, su, svt, swork};                \
+    SCALAR *old = OF(singular_old)(&c, *lwork, a);                                                                     \
+    BLAS(name) arguments;                                                                                              \
+    if (swork) *swork = 0;                                                                                             \
+    if (*lwork != -1) OF(singular_tangent)(&c, old, *info);                                                            \
+    free(old);                                                                                                         \
+  }                                                                                                                    \
+  void *RULE(name, _forward)(__VA_ARGS__, SCALAR * sa, SCALAR * ss, SCALAR * su, SCALAR * svt, SCALAR * swork,         \
+                             long stable, void *arena) {                                                               \
+    struct OF(singular) c = {*m, *n, *lda, *ldu, *ldvt, left, right, s, u, vt, sa, ss, su, svt, swork};                \
+    SCALAR *old = OF(singular_old)(&c, *lwork, a);                                                                     \
+    (void)stable;                                                                                                      \
+    BLAS(name) arguments;                                                                                              \
+    void *f = OF(singular_kept)(&c, old, *info, arena);                                                                \
+    free(old);                                                                                                         \
+    return f;                                                                                                          \
+  }                                                                                                                    \
+  void RULE(name, _reverse)(void *frame) { OF(singular_cotangent)(frame); }
 
-void RULE(gesvd, _reverse)(void *frame) { OF(singular_cotangent)(frame); }
-
-void RULE(gesdd, _jvp)(const char *jobz, const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *s, SCALAR *u,
-                       const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work, const int *lwork, int *iwork,
-                       int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork) {
-  int asks = *lwork == -1;
-  char job = je_upper(jobz);
-  struct OF(singular) c = SINGULAR(OF(left_job)(job, *m, *n), OF(right_job)(job, *m, *n));
-  SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
-  BLAS(gesdd)(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info);
-  if (swork) *swork = 0;
-  if (!asks) OF(singular_tangent)(&c, old, *info);
-  free(old);
-}
-
-void *RULE(gesdd, _forward)(const char *jobz, const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *s,
-                            SCALAR *u, const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work, const int *lwork,
-                            int *iwork, int *info, SCALAR *sa, SCALAR *ss, SCALAR *su, SCALAR *svt, SCALAR *swork,
-                            long stable, void *arena) {
-  int asks = *lwork == -1;
-  char job = je_upper(jobz);
-  struct OF(singular) c = SINGULAR(OF(left_job)(job, *m, *n), OF(right_job)(job, *m, *n));
-  SCALAR *old = c.sa ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
-  (void)stable;
-  BLAS(gesdd)(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info);
-  void *f = OF(singular_kept)(&c, old, *info, arena);
-  free(old);
-  return f;
-}
-
-void RULE(gesdd, _reverse)(void *frame) { OF(singular_cotangent)(frame); }
+SINGULAR(gesvd, je_upper(jobu), je_upper(jobvt), (jobu, jobvt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, info),
+         const char *jobu, const char *jobvt, const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *s,
+         SCALAR *u, const int *ldu, SCALAR *vt, const int *ldvt, SCALAR *work, const int *lwork, int *info)
+SINGULAR(gesdd, OF(left_job)(je_upper(jobz), *m, *n), OF(right_job)(je_upper(jobz), *m, *n),
+         (jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info), const char *jobz, const int *m,
+         const int *n, SCALAR *a, const int *lda, SCALAR *s, SCALAR *u, const int *ldu, SCALAR *vt, const int *ldvt,
+         SCALAR *work, const int *lwork, int *iwork, int *info)
 
 #undef SINGULAR
 

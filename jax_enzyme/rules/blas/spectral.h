@@ -12,7 +12,7 @@ extern void BLAS(gesvd)(const char *, const char *, const int *, const int *, SC
 extern void BLAS(gesdd)(const char *, const int *, const int *, SCALAR *, const int *, SCALAR *, SCALAR *, const int *,
                         SCALAR *, const int *, SCALAR *, const int *, int *, int *);
 
-static const char je_vectors = 'V', je_thin = 'S', je_lower = 'L';
+static const char je_vectors = 'V', je_thin = 'S';
 
 /* z = opx(x) opy(y), new, of size m x n; the inner size is k. */
 static SCALAR *OF(new_product)(char opx, char opy, int m, int n, int k, const SCALAR *x, int ldx, const SCALAR *y,
@@ -143,51 +143,32 @@ static void OF(eigen_cotangent)(struct OF(eigen_frame) * f) {
   if (f->sw) OF(fill)(n, 0, f->sw, 1);
 }
 
-void RULE(syev, _jvp)(const char *jobz, const char *uplo, const int *n, SCALAR *a, const int *lda, SCALAR *w,
-                      SCALAR *work, const int *lwork, int *info, SCALAR *sa, SCALAR *sw, SCALAR *swork) {
-  SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa && *lwork != -1);
-  BLAS(syev)(jobz, uplo, n, a, lda, w, work, lwork, info);
-  if (swork) *swork = 0;
-  if (*lwork != -1) OF(eigen_tangent)(uplo, *n, a, *lda, old, w, *info, sa, sw);
-  free(old);
-}
+/* The rules of a routine: its name, whether it asks for the size of `work`, its arguments, and its parameters. */
+#define EIGEN(name, asks, arguments, ...)                                                                              \
+  void RULE(name, _jvp)(__VA_ARGS__, SCALAR * sa, SCALAR * sw, SCALAR * swork) {                                       \
+    SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa && !(asks));                                               \
+    BLAS(name) arguments;                                                                                              \
+    if (swork) *swork = 0;                                                                                             \
+    if (!(asks)) OF(eigen_tangent)(uplo, *n, a, *lda, old, w, *info, sa, sw);                                          \
+    free(old);                                                                                                         \
+  }                                                                                                                    \
+  void *RULE(name, _forward)(__VA_ARGS__, SCALAR * sa, SCALAR * sw, SCALAR * swork, long stable, void *arena) {        \
+    if (asks) sa = sw = 0;                                                                                             \
+    SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa != 0);                                                     \
+    BLAS(name) arguments;                                                                                              \
+    void *f = OF(eigen_kept)(jobz, uplo, *n, a, *lda, old, w, *info, sa, sw, swork, stable, arena);                    \
+    free(old);                                                                                                         \
+    return f;                                                                                                          \
+  }                                                                                                                    \
+  void RULE(name, _reverse)(void *frame) { OF(eigen_cotangent)(frame); }
 
-void *RULE(syev, _forward)(const char *jobz, const char *uplo, const int *n, SCALAR *a, const int *lda, SCALAR *w,
-                           SCALAR *work, const int *lwork, int *info, SCALAR *sa, SCALAR *sw, SCALAR *swork,
-                           long stable, void *arena) {
-  int asks = *lwork == -1;
-  SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa && !asks);
-  BLAS(syev)(jobz, uplo, n, a, lda, w, work, lwork, info);
-  void *f = OF(eigen_kept)(jobz, uplo, *n, a, *lda, old, w, *info, asks ? 0 : sa, asks ? 0 : sw, swork, stable, arena);
-  free(old);
-  return f;
-}
+EIGEN(syev, *lwork == -1, (jobz, uplo, n, a, lda, w, work, lwork, info), const char *jobz, const char *uplo,
+      const int *n, SCALAR *a, const int *lda, SCALAR *w, SCALAR *work, const int *lwork, int *info)
+EIGEN(syevd, *lwork == -1 || *liwork == -1, (jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork, info),
+      const char *jobz, const char *uplo, const int *n, SCALAR *a, const int *lda, SCALAR *w, SCALAR *work,
+      const int *lwork, int *iwork, const int *liwork, int *info)
 
-void RULE(syev, _reverse)(void *frame) { OF(eigen_cotangent)(frame); }
-
-void RULE(syevd, _jvp)(const char *jobz, const char *uplo, const int *n, SCALAR *a, const int *lda, SCALAR *w,
-                       SCALAR *work, const int *lwork, int *iwork, const int *liwork, int *info, SCALAR *sa, SCALAR *sw,
-                       SCALAR *swork) {
-  int asks = *lwork == -1 || *liwork == -1;
-  SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa && !asks);
-  BLAS(syevd)(jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork, info);
-  if (swork) *swork = 0;
-  if (!asks) OF(eigen_tangent)(uplo, *n, a, *lda, old, w, *info, sa, sw);
-  free(old);
-}
-
-void *RULE(syevd, _forward)(const char *jobz, const char *uplo, const int *n, SCALAR *a, const int *lda, SCALAR *w,
-                            SCALAR *work, const int *lwork, int *iwork, const int *liwork, int *info, SCALAR *sa,
-                            SCALAR *sw, SCALAR *swork, long stable, void *arena) {
-  int asks = *lwork == -1 || *liwork == -1;
-  SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa && !asks);
-  BLAS(syevd)(jobz, uplo, n, a, lda, w, work, lwork, iwork, liwork, info);
-  void *f = OF(eigen_kept)(jobz, uplo, *n, a, *lda, old, w, *info, asks ? 0 : sa, asks ? 0 : sw, swork, stable, arena);
-  free(old);
-  return f;
-}
-
-void RULE(syevd, _reverse)(void *frame) { OF(eigen_cotangent)(frame); }
+#undef EIGEN
 
 /* A x = w B x and its like, by a Cholesky factor of B, as LAPACK does it. */
 void BLAS(sygv)(const int *itype, const char *jobz, const char *uplo, const int *n, SCALAR *a, const int *lda,

@@ -160,8 +160,10 @@ def refuse_lost_copies(module: Module, name: str) -> None:
     calls no library."""
     for function in module.functions.values():
         copies = list(_copies_of_sections(function))
-        used = uses(function) if len(copies) > 1 else {}
-        lost = [(copy, array) for copy, array in copies if len(copies) > 1 and not _is_led_to(copy, used)]
+        if len(copies) < 2:
+            continue
+        used = uses(function)
+        lost = [(copy, array) for copy, array in copies if not _is_led_to(copy, used)]
         for copy, array in lost:
             if any(other is not copy and _is_one_place(array, of) for other, of in copies):
                 raise CompileError(
