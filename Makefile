@@ -38,7 +38,7 @@ NEXT_IGNORED ?= $(addprefix --ignore=tests/jax/test_,$(addsuffix .py,sanitize_ri
 VENV := .venv
 NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
-C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'benchmarks/adjoints/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
+C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'benchmarks/adjoints/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/codegen/*.cc' 'tests/codegen/*.h' 'tests/engine/memory_shapes/*.c')
 
 .PHONY: demo docs test test-main test-next next-installed test-wheel test-aarch64 lint format bench fuzz table clean
 .NOTPARALLEL:

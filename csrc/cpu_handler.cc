@@ -167,13 +167,13 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
   };
   if (ffi::Error error = state->map.Resolve(args, rets, bases, copy, advise); error.failure()) return error;
   // Few batch elements leave threads idle, which then take part in the loops of each.
-  const PoolTeam team(pool, state->threads);
+  const auto crew = std::make_shared<Crew>(pool, state->threads);
+  const CrewTeam team(*crew);
   const int64_t total = state->batch.total;
   const Team* inside = state->threads > 1 && total < pool.num_threads() ? &team : nullptr;
   FirstFailure failure;
-  const int64_t status = RunShared(pool, state->threads, total, 1, [&](int64_t lo, int64_t hi) {
-    return RunRange(*state, bases, lo, hi, inside, failure);
-  });
+  const int64_t status = RunShared(
+      *crew, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
   return status == 0 ? ffi::Error::Success() : Describe(*state, status, Element(*state, failure.element(), device));
 }
 

@@ -11,9 +11,13 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "abi.h"
 #include "float_environment.h"
+#include "processors.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace jax_enzyme {
@@ -22,47 +26,128 @@ namespace jax_enzyme {
 constexpr double kWorthSharing = 20e-6;
 // A share that takes this long leaves the pool balanced and its overhead invisible.
 constexpr double kShareSeconds = 50e-6;
+// How long a thread that came to help looks for the next loop of the same call before it leaves. To be woken takes as
+// long as this, or, where the system puts it on the processor of the thread that it is to help, as a time slice.
+constexpr double kStaySeconds = 100e-6;
 
-// One loop, shared out between the calling thread and whichever threads of the pool come to help. Helpers hold it by
-// shared pointer: one that starts after the loop is done finds no share left, and does not touch what `run` refers to.
-// `run(lo, hi)` returns 0, or why it failed. Shares are handed out in order, so that all before one that failed have
-// been started, and the failure of the first is the one that is reported.
+// A loop whose iterations are handed out in shares.
+class Shared {
+ public:
+  virtual ~Shared() = default;
+  // Runs shares until none is left.
+  virtual void Work() = 0;
+  virtual bool Left() = 0;
+
+ private:
+  friend class Crew;
+  int64_t helpers_ = 0;
+};
+
+// The threads of the pool that came to help one call. They stay for its next loop, so that a kernel of many short loops
+// wakes nobody for each. All they use outlives them: one may start after the call is over.
+class Crew : public std::enable_shared_from_this<Crew> {
+ public:
+  Crew(const xla::ffi::ThreadPool& pool, int64_t most) : most_(std::min(most, pool.num_threads())), pool_(&pool) {}
+
+  // How many threads there are for a loop, the calling one included.
+  int64_t most() const { return most_; }
+
+  // Has up to `helpers` threads take part in the loop, until it is dismissed.
+  void Call(const std::shared_ptr<Shared>& loop, int64_t helpers) {
+    int64_t missing;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      loops_.push_back(loop);
+      ++called_;
+      missing = std::max<int64_t>(0, std::min(helpers, most_ - 1) - present_);
+      present_ += missing;
+    }
+    for (int64_t i = 0; i < missing; ++i) {
+      auto help = [crew = shared_from_this(), caller = CurrentProcessor()] {
+        LeaveProcessor(caller);
+        crew->Stay();
+      };
+      const_cast<xla::ffi::ThreadPool*>(pool_)->Schedule(std::move(help));
+    }
+  }
+
+  void Dismiss(const std::shared_ptr<Shared>& loop) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    loops_.erase(std::find(loops_.begin(), loops_.end(), loop));
+  }
+
+  // No loop comes any more.
+  void Close() { closed_ = true; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // What a helper does: it takes part in the loop with the fewest helpers, as long as there is one.
+  void Stay() {
+    while (true) {
+      std::shared_ptr<Shared> loop;
+      uint64_t seen;
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        seen = called_;
+        for (const auto& one : loops_) {
+          if (one->Left() && (loop == nullptr || one->helpers_ < loop->helpers_)) loop = one;
+        }
+        if (loop != nullptr) ++loop->helpers_;
+      }
+      if (loop != nullptr) {
+        loop->Work();
+        std::lock_guard<std::mutex> lock(mutex_);
+        --loop->helpers_;
+        continue;
+      }
+      const auto start = Clock::now();
+      while (!closed_ && called_ == seen &&
+             std::chrono::duration<double>(Clock::now() - start).count() < kStaySeconds) {
+        std::this_thread::yield();
+      }
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (called_ != seen) continue;
+      --present_;
+      return;
+    }
+  }
+
+  const int64_t most_;
+  const xla::ffi::ThreadPool* const pool_;  // for the calling thread alone
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Shared>> loops_;
+  int64_t present_ = 0;  // helpers, those included that the pool has not started yet
+  std::atomic<uint64_t> called_ = 0;
+  std::atomic<bool> closed_ = false;
+};
+
+// One loop, shared out between the calling thread and its helpers. They hold it by shared pointer: one that comes after
+// the loop is done finds no share left, and does not touch what `run` refers to. `run(lo, hi)` returns 0, or why it
+// failed. Shares are handed out in order, so that all before one that failed have been started, and the failure of the
+// first is the one that is reported.
 template <typename Run>
-class SharedLoop {
+class SharedLoop : public Shared {
  public:
   SharedLoop(const Run& run, int64_t first, int64_t total, int64_t share)
       : run_(run), total_(total), share_(share), next_(first) {}
 
-  void Work() {
-    while (true) {
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (status_ != 0 || exception_ != nullptr || next_ >= total_) return;
-        ++running_;
-      }
-      const int64_t lo = next_.fetch_add(share_);
-      int64_t status = 0;
-      std::exception_ptr exception;
-      if (lo < total_) {
-        DefaultFloatEnvironment environment;
-        try {
-          status = run_(lo, std::min(total_, lo + share_));
-        } catch (...) {
-          exception = std::current_exception();
-        }
-      }
-      std::lock_guard<std::mutex> lock(mutex_);
-      if ((status != 0 || exception != nullptr) && lo < failed_at_) {
-        status_ = status;
-        exception_ = exception;
-        failed_at_ = lo;
-      }
-      if (--running_ == 0) idle_.notify_all();
+  void Work() override {
+    helped_ = true;
+    while (Share()) {
     }
   }
 
-  // Only the caller waits, after its own Work: what is left then is being run by helpers that have started.
-  int64_t Wait() {
+  bool Left() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return Open();
+  }
+
+  // The calling thread's part. As long as no helper is there, it may be that one waits for this very processor.
+  int64_t Complete() {
+    do {
+      if (!helped_) std::this_thread::yield();
+    } while (Share());
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
     if (exception_ != nullptr) std::rethrow_exception(exception_);
@@ -70,25 +155,58 @@ class SharedLoop {
   }
 
  private:
+  bool Open() const { return status_ == 0 && exception_ == nullptr && next_ < total_; }
+
+  // Runs the next share; false where there is none.
+  bool Share() {
+    int64_t lo;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!Open()) return false;
+      lo = next_;
+      next_ += share_;
+      ++running_;
+    }
+    int64_t status = 0;
+    std::exception_ptr exception;
+    {
+      DefaultFloatEnvironment environment;
+      try {
+        status = run_(lo, std::min(total_, lo + share_));
+      } catch (...) {
+        exception = std::current_exception();
+      }
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    if ((status != 0 || exception != nullptr) && lo < failed_at_) {
+      status_ = status;
+      exception_ = exception;
+      failed_at_ = lo;
+    }
+    if (--running_ == 0) idle_.notify_all();
+    return true;
+  }
+
   const Run& run_;
   const int64_t total_;
   const int64_t share_;
-  std::atomic<int64_t> next_;
+  std::atomic<bool> helped_ = false;
   std::mutex mutex_;
   std::condition_variable idle_;
+  int64_t next_;
   int64_t running_ = 0;
   int64_t status_ = 0;
   std::exception_ptr exception_;
   int64_t failed_at_ = INT64_MAX;
 };
 
-// Runs the iterations [0, total) of a loop, on `most` threads at most, in shares that start at multiples of `grain`.
+// Runs the iterations [0, total) of a loop, with the help of a crew, in shares that start at multiples of `grain`.
 // The first is timed: it tells whether the rest is worth sharing, and how large a share should be. Where each
 // iteration is long, it is known.
 template <typename Run>
-int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t most, int64_t total, int64_t grain, const Run& run) {
+int64_t RunShared(Crew& crew, int64_t total, int64_t grain, const Run& run) {
   using Clock = std::chrono::steady_clock;
-  const int64_t threads = std::min(most, pool.num_threads());
+  const int64_t threads = crew.most();
   const bool timed = grain != kEachIsLong;
   if (total <= (timed ? grain : 1) || threads < 2) return run(0, total);
   int64_t first = 0, share = 1, shares = total;
@@ -104,27 +222,27 @@ int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t most, int64_t total,
     share = grains * grain;
     first = grain;
   }
-  const int64_t helpers = std::min(threads, shares) - 1;
-  auto loop = std::make_shared<SharedLoop<Run>>(run, first, total, share);
-  for (int64_t i = 0; i < helpers; ++i) {
-    const_cast<xla::ffi::ThreadPool&>(pool).Schedule([loop] { loop->Work(); });
-  }
-  loop->Work();
-  return loop->Wait();
+  const auto loop = std::make_shared<SharedLoop<Run>>(run, first, total, share);
+  crew.Call(loop, std::min(threads, shares) - 1);
+  struct Dismissal {
+    ~Dismissal() { crew.Dismiss(loop); }
+    Crew& crew;
+    const std::shared_ptr<Shared> loop;
+  } const dismissal{crew, loop};
+  return loop->Complete();
 }
 
-// XLA's pool as a kernel knows it.
-struct PoolTeam : Team {
-  PoolTeam(const xla::ffi::ThreadPool& pool, int64_t most) : Team{&Run}, pool(pool), most(most) {}
+// A crew as a kernel knows it, for one call.
+struct CrewTeam : Team {
+  explicit CrewTeam(Crew& crew) : Team{&Run}, crew(crew) {}
+  ~CrewTeam() { crew.Close(); }
 
   static int64_t Run(const Team* team, Stretch stretch, void* context, int64_t count, int64_t grain) {
-    const auto& own = *static_cast<const PoolTeam*>(team);
-    return RunShared(own.pool, own.most, count, grain,
+    return RunShared(static_cast<const CrewTeam*>(team)->crew, count, grain,
                      [=](int64_t first, int64_t last) { return stretch(context, first, last); });
   }
 
-  const xla::ffi::ThreadPool& pool;
-  const int64_t most;  // threads
+  Crew& crew;
 };
 
 }  // namespace jax_enzyme
