@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Uses, callee_name, is_fused
@@ -85,6 +86,17 @@ def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value
     if any(_is_doubled(s, steps) for s in steps if isinstance(s, I.Instruction) and s is not start):
         return None
     return Chain(start, kind, sample, frozenset(steps), tuple(ends))
+
+
+def carried_sum(phi: I.Phi, loop: Loop, uses: Uses, home: Mapping[Value, BasicBlock]) -> Chain | None:
+    """What a phi of a loop's header adds up, where nothing needs it but its own steps, and what is behind the loop only
+    what it comes to."""
+    found = chain(phi, uses, loop.blocks, home)
+    following = next((v for v, b in phi.incoming if b in loop), None)
+    if found is None or following not in found.steps:
+        return None
+    is_left = all(home[u] not in loop and u.operands[n] is following for u, n in found.ends)
+    return found if is_left else None
 
 
 def choices(

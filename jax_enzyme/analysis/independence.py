@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, clears, is_harmless
-from jax_enzyme.analysis.accumulation import Chain, chain, choices, says_any
+from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
 from jax_enzyme.analysis.integer_facts import UNKNOWN, TripCount
@@ -289,11 +289,7 @@ class Independence:
         kept = [c for c in together if c.strict or (c.leader or c) in noted]
         found = {c.start: c for c in kept if isinstance(c.start, I.Phi)}
         for phi in _phis(loop):
-            sum_ = chain(phi, self._uses, loop.blocks, self._facts.block_of)
-            following = next((v for v, b in phi.incoming if b in loop), None)
-            if sum_ is None or following not in sum_.steps:
-                continue
-            if all(self._facts.block_of[u] not in loop and u.operands[n] is following for u, n in sum_.ends):
+            if (sum_ := carried_sum(phi, loop, self._uses, self._facts.block_of)) is not None:
                 found[phi] = sum_
         return found
 

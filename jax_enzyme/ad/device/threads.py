@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from weakref import WeakKeyDictionary
 
 from jax_enzyme.ad.device.convergence import Convergence, meets
 from jax_enzyme.ad.device.lanes import Lanes
@@ -46,6 +45,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import Argument, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.signature.launch import Shape
@@ -82,10 +82,6 @@ class GridThreads(Execution):
     ) -> None:
         self.shape = shape
         self.lanes = Lanes(shape)
-        self._convergence: WeakKeyDictionary[Facts, Convergence] = WeakKeyDictionary()
-        self._ownership: WeakKeyDictionary[Facts, Ownership] = WeakKeyDictionary()
-        self._shared_places: WeakKeyDictionary[Facts, SharedPlaces] = WeakKeyDictionary()
-        self._exchanged: WeakKeyDictionary[Facts, frozenset[MemoryObject]] = WeakKeyDictionary()
         blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
         every = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
         self.node_threads = every
@@ -103,13 +99,11 @@ class GridThreads(Execution):
     def reverses(self, call: I.CallBase, facts: Facts) -> bool:
         return (meets(call) or call.callee.name in _WARP_BARRIERS) and bool(self.exchanged(facts))
 
+    @remembered
     def exchanged(self, facts: Facts) -> frozenset[MemoryObject]:
         """The objects whose shadows threads access in an order that matters. If there are any, threads have to meet in
         the reverse sweep too."""
-        if facts not in self._exchanged:
-            found = (o for o in _in_order(facts) if self.shares(o) and not self.ownership(facts).is_owned(o))
-            self._exchanged[facts] = frozenset(found)
-        return self._exchanged[facts]
+        return frozenset(o for o in _in_order(facts) if self.shares(o) and not self.ownership(facts).is_owned(o))
 
     def meet(self, site: Site, call: I.CallBase) -> None:
         callee = call.callee
@@ -163,43 +157,38 @@ class GridThreads(Execution):
 
         return WarpSums(self.shared_places(site.facts), self.shape, site.module, site.builder, prologue, alone)
 
+    @remembered
     def shared_places(self, facts: Facts) -> SharedPlaces:
         """Which loads are of places that a warp shares, so that others add to their shadows too."""
-        if facts not in self._shared_places:
-            written = self._written(facts)
 
-            def shared(load: I.Load) -> bool:
-                return all(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0]))
+        def shared(load: I.Load) -> bool:
+            return all(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0]))
 
-            def constant(objects: frozenset[MemoryObject]) -> bool:
-                return written.isdisjoint(objects | {facts.points_to.unknown})
+        def constant(objects: frozenset[MemoryObject]) -> bool:
+            return self._written(facts).isdisjoint(objects | {facts.points_to.unknown})
 
-            found = SharedPlaces(facts, self.convergence(facts), recurrences_of(facts), shared, constant, self.lanes)
-            self._shared_places[facts] = found
-        return self._shared_places[facts]
+        return SharedPlaces(facts, self.convergence(facts), recurrences_of(facts), shared, constant, self.lanes)
 
+    @remembered
     def _written(self, facts: Facts) -> frozenset[MemoryObject]:
         """What the kernel writes."""
         written = written_objects(facts.points_to, DataLayout(facts.module)).values()
         return frozenset[MemoryObject]().union(*written)
 
+    @remembered
     def ownership(self, facts: Facts) -> Ownership:
         """Which places only one thread touches."""
-        if facts not in self._ownership:
-            self._ownership[facts] = Ownership(facts, recurrences_of(facts), self.shape)
-        return self._ownership[facts]
+        return Ownership(facts, recurrences_of(facts), self.shape)
 
+    @remembered
     def convergence(self, facts: Facts) -> Convergence:
         """Which threads come where."""
-        if facts not in self._convergence:
-            everything = self._written(facts)
 
-            def stable(load: I.Load) -> bool:
-                objects = facts.points_to.of(load.operands[0])
-                return bool(objects) and everything.isdisjoint(objects | {facts.points_to.unknown})
+        def stable(load: I.Load) -> bool:
+            objects = facts.points_to.of(load.operands[0])
+            return bool(objects) and self._written(facts).isdisjoint(objects | {facts.points_to.unknown})
 
-            self._convergence[facts] = Convergence(facts.points_to.root, self.lanes, stable)
-        return self._convergence[facts]
+        return Convergence(facts.points_to.root, self.lanes, stable)
 
     def global_error(self, name: str) -> DifferentiationError:
         return STATE.error(name=name.removeprefix(STATE_PREFIX))

@@ -23,13 +23,14 @@ from math import prod
 from jax_enzyme.ad.facts.functions import ALONE, Facts
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.accumulation import carried_sum
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name, uses
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.values import Value
+from jax_enzyme.transform.rewriting import phis
 
 _SHORT = 256
 """Nests of fewer iterations, inside of a loop that is not turned, stay as they are."""
@@ -80,50 +81,19 @@ class _Finder:
         for value in own:
             if value in summed or not self._facts.activity.value(value):
                 continue
-            if value in _phis(loop) or not all(self._is_in(user, loop) for user in self._readers(value)):
+            if value in phis(loop.header) or not all(self._is_in(u, loop) for u, _ in self._users.get(value, ())):
                 return False
         return self._is_divided(loop)
 
     def _summed(self, loop: Loop) -> set[Value]:
         """What is made, in a loop, of sums that go around it, by adding to them, and for nothing else: behind the loop,
         only what they come to is read."""
-        found: set[Value] = set()
-        for phi in _phis(loop):
-            if not T.is_float(phi.type) or not self._facts.has_adjoint(phi):
-                continue
-            web = self._web(phi, loop)
-            (last,) = (value for value, block in phi.incoming if block in loop.blocks)
-            inside = all(part is last or all(self._is_in(u, loop) for u in self._readers(part)) for part in web)
-            alone = all(other is phi or other not in web for other in _phis(loop))
-            if inside and alone and last in web and all(part is phi or self._only_adds(part, web) for part in web):
-                found |= web
-        return found
-
-    def _web(self, start: Value, loop: Loop) -> set[Value]:
-        """What a value goes into, in a loop."""
-        return set(reached([start], lambda part: [u for u in self._readers(part) if self._is_in(u, loop)]))
-
-    def _readers(self, value: Value) -> list[I.Instruction]:
-        return [user for user, _ in self._users.get(value, ())]
+        carried = [phi for phi in phis(loop.header) if T.is_float(phi.type) and self._facts.has_adjoint(phi)]
+        sums = [carried_sum(phi, loop, self._users, self._recipes.block_of) for phi in carried]
+        return {step for sum_ in sums if sum_ is not None and sum_.kind == "fadd" for step in sum_.steps}
 
     def _is_in(self, user: I.Instruction, loop: Loop) -> bool:
         return self._recipes.block_of[user] in loop.blocks
-
-    def _only_adds(self, part: Value, web: set[Value]) -> bool:
-        """Whether a part of a sum is one of its other parts, or one of them with something added that is none."""
-        match part:
-            case I.Phi():
-                return all(value in web for value in part.operands)
-            case I.Select():
-                return all(value in web for value in part.operands[1:])
-            case I.BinaryOp():
-                adds = part.opcode == "fadd" or (part.opcode == "fsub" and part.operands[0] in web)
-                return adds and sum(v in web for v in part.operands) == 1
-            case I.Call() if callee_name(part).startswith(("llvm.fmuladd.", "llvm.fma.")):
-                first, second, last = part.arguments
-                return last in web and first not in web and second not in web
-            case _:
-                return False
 
     def _is_divided(self, loop: Loop) -> bool:
         """Whether no two iterations touch the same place, of what has adjoints, and one of them writes it."""
@@ -139,7 +109,3 @@ class _Finder:
     def _never_meet(self, one: Access, other: Access, loop: Loop) -> bool:
         apart = one is not other and self._recipes.unwritten.are_apart(one, other, loop)
         return apart or self._recipes.later_writes.are_divided(one, other, loop)
-
-
-def _phis(loop: Loop) -> list[I.Phi]:
-    return [i for i in loop.header.instructions if isinstance(i, I.Phi)]
