@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.choices import ALL, Choices
-from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recall, Recipe, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipes import (
+    Closed,
+    Forward,
+    Gate,
+    ReadBack,
+    Recall,
+    Recipe,
+    Recipes,
+    Reload,
+    Repeat,
+    Resident,
+)
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
@@ -262,10 +273,11 @@ def _spelled(value: Value) -> str:
             return f"`{value.name}`"
 
 
-_RECIPES: dict[type[Recipe], str] = {
+_RECIPES: dict[type[Recipe | ReadBack], str] = {
     Repeat: "computed again",
     Reload: "read again, from memory that stays as it is",
     Recall: "read again, from a copy of its memory",
+    ReadBack: "read from the output that it was stored to",
     Closed: "a formula of the iteration numbers",
     Gate: "chosen again by the branch conditions",
     Forward: "computed again where it had been stored",
@@ -276,8 +288,8 @@ _RECIPES: dict[type[Recipe], str] = {
 def _recomputed(routine: Routine, places: _Places) -> Iterator[Recomputed]:
     plan = routine.plan
     groups: dict[tuple[str, str], list[str]] = {}
-    for value in sorted(plan.recomputed, key=lambda v: _position(plan, v)):
-        recipe = plan.recipes.of(value)
+    for value in sorted((*plan.recomputed, *plan.read_back), key=lambda v: _position(plan, v)):
+        recipe = plan.read_back.get(value) or plan.recipes.of(value)
         if recipe is not None and not isinstance(value, I.GetElementPtr):
             place = line_of(places.of_value(value, plan.recipes))
             groups.setdefault((place, _RECIPES[type(recipe)]), []).append(_spelled(value))

@@ -115,11 +115,12 @@ class ReloadCheck:
 
         return fixpoint(list(reversed(self._cfg.rpo)), self._cfg.preds.__getitem__, evaluate, 0)
 
-    def check(self, load: I.Load) -> None:
-        """Raises EmissionError where something that may write the memory that a load reads can come after the load; in
-        a function that is called, and of memory that other threads touch, where anything may write it at all; of such
-        memory that the reverse sweep finds as the forward sweep left it, where any thread may write it later."""
-        pointer = load.operands[0]
+    def check(self, load: I.Load | I.Store) -> None:
+        """Raises EmissionError where something that may write the memory that a load reads, or a store leaves, can come
+        after it; in a function that is called, and of memory that other threads touch, where anything may write it at
+        all; of such memory that the reverse sweep finds as the forward sweep left it, where any thread may write it
+        later."""
+        pointer = load.operands[-1]
         objects = self._points_to.of(pointer)
         if objects and all(item.is_constant for item in objects):
             return
@@ -133,7 +134,7 @@ class ReloadCheck:
             writes &= self._later(load)
             writes = writes if is_refilled else self._met(load, writes, roots)
         if writes:
-            raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
+            raise EmissionError(self._code, f"%{pointer.name} is read again although it may have been overwritten")
 
     def check_recalled(self, recalled: Iterable[tuple[I.Load, Snapshot]]) -> None:
         """Raises EmissionError where a load is repeated from a copy, made in front of a loop, of memory that the loop
@@ -179,7 +180,7 @@ class ReloadCheck:
 
         return is_repeated(value, loop, forest, homes, stays)
 
-    def _later(self, load: I.Load) -> int:
+    def _later(self, load: I.Load | I.Store) -> int:
         block, position = self._home[load]
         here = self._from[block]
         count = bisect_left(here, -position, key=lambda entry: -entry[0])
@@ -189,14 +190,14 @@ class ReloadCheck:
     def _instances(self) -> Instances:
         return Instances(self._code, self._cfg, Dominators(self._cfg))
 
-    def _is_renewed(self, write: Access, load: I.Load, roots: set[Value]) -> bool:
+    def _is_renewed(self, write: Access, load: I.Load | I.Store, roots: set[Value]) -> bool:
         """Whether a local variable begins anew between a load and a write."""
         (root,) = roots if len(roots) == 1 else (None,)
         if root is None or self._instances.start(root) is None or _roots(write.pointer) != roots:
             return False
         return not self._instances.meet(load, write.instruction, root)
 
-    def _met(self, load: I.Load, writes: int, roots: set[Value]) -> int:
+    def _met(self, load: I.Load | I.Store, writes: int, roots: set[Value]) -> int:
         """Those of some writes that may touch what a load reads, by the iterations in which they run."""
         for bit, write in self._numbered(writes):
             if write.instruction not in self._home:

@@ -25,15 +25,15 @@ class Forward:
 @dataclass(frozen=True, eq=False)
 class Reverse:
     """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
-    the code a load from the primal's memory repeats, `recalls` which one a load from a copy of memory repeats, `kept`
-    which value each other load from the tape is, `primal` which parameters are the primal's. `late_sums` are the local
-    arrays of adjoints that are added to memory behind a loop, `turned` the loops that are gone through from the first
-    iteration to the last, with its number."""
+    the code a load from the primal's memory repeats, or which store left it, `recalls` which one a load from a copy of
+    memory repeats, `kept` which value each other load from the tape is, `primal` which parameters are the primal's.
+    `late_sums` are the local arrays of adjoints that are added to memory behind a loop, `turned` the loops that are
+    gone through from the first iteration to the last, with its number."""
 
     function: Function
     tape: Value
     positions: dict[BasicBlock, BasicBlock]
-    reloads: dict[Value, I.Load]
+    reloads: dict[Value, I.Load | I.Store]
     recalls: dict[Value, tuple[I.Load, Snapshot]]
     kept: dict[Value, Value]
     primal: frozenset[Value]

@@ -17,7 +17,7 @@ from jax_enzyme.ad.emit.addresses import address_operands, element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
 from jax_enzyme.ad.facts.copying import again
 from jax_enzyme.ad.plan.gates import Choice, Fork
-from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recall, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, ReadBack, Recall, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import address, marked
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, Pointers, What
@@ -197,8 +197,8 @@ class Lookup(Sources):
     """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
     `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
     (None for the root) to the variable that holds its node or row, or for the root the value that points to it.
-    `reloads` notes which load of the primal each load from its memory repeats, `recalls` which one each load from a
-    copy of that repeats, `kept` which value each other load from the tape is."""
+    `reloads` notes which load of the primal each load from its memory repeats, or which store left it, `recalls` which
+    one each load from a copy of that repeats, `kept` which value each other load from the tape is."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class Lookup(Sources):
         self.plan = plan
         self.arguments = arguments
         self.used_arguments: set[Value] = set()
-        self.reloads: dict[Value, I.Load] = {}
+        self.reloads: dict[Value, I.Load | I.Store] = {}
         self.recalls: dict[Value, tuple[I.Load, Snapshot]] = {}
         self.kept: dict[Value, Value] = {}
         self._iterations = iterations
@@ -274,8 +274,12 @@ class Lookup(Sources):
         if loop is not None:
             return self.iteration(loop)
         if value not in self._cache:
-            taped = value in self.plan.taped
-            self._cache[value] = self._taped(value) if taped else (yield self._computed(value))
+            if value in self.plan.read_back:
+                self._cache[value] = yield self._read_back(self.plan.read_back[value])
+            elif value in self.plan.taped:
+                self._cache[value] = self._taped(value)
+            else:
+                self._cache[value] = yield self._computed(value)
         return self._cache[value]
 
     def _taped(self, value: Value) -> Value:
@@ -284,6 +288,14 @@ class Lookup(Sources):
         loaded = marked(slot, self.builder.load(slot.type, pointer, element_alignment(slot.type, None)))
         self.kept[loaded] = value
         return self.builder.cast("trunc", loaded, T.I1) if value.type == T.I1 else loaded
+
+    def _read_back(self, back: ReadBack) -> Steps:
+        distance: Value = yield from self._polynomial(back.place, T.I64)
+        pointer = self.builder.gep(T.I8, (yield self._value_steps(back.buffer)), [distance])
+        twin = self.builder.load(back.store.operands[0].type, pointer, back.store.align)
+        twin.metadata = kept_access(self.recipes.points_to.module, back.store)
+        self.reloads[twin] = back.store
+        return twin
 
     def _computed(self, value: Value) -> Steps:
         recipe = self.recipes.of(value)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT
@@ -26,7 +27,7 @@ from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
 from jax_enzyme.ad.plan.snapshots import Snapshot, Snapshots
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access
-from jax_enzyme.analysis.extents import allocation_size, extent
+from jax_enzyme.analysis.extents import allocation_size, argument_size, extent
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.instances import Instances
 from jax_enzyme.analysis.later_writes import LaterWrites
@@ -74,6 +75,15 @@ class Recall:
     place: Polynomial
     operands: tuple[Value, ...]
     cost: float = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class ReadBack:
+    """What `store` left, `place` bytes behind a buffer: in place of a slot, where nothing overwrites it."""
+
+    store: I.Store
+    buffer: Argument
+    place: Polynomial
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,6 +513,31 @@ class Recipes:
             return None
         inside = self.recurrences.interval(index).low >= 0 and self.recurrences.interval(last - index).low >= 0
         return index if inside else None
+
+    @cached_property
+    def _stores(self) -> dict[Value, list[I.Store]]:
+        """The stores of each value in the block that makes it."""
+        found: dict[Value, list[I.Store]] = {}
+        for block in self.code.cfg.rpo:
+            for store in block.instructions:
+                if isinstance(store, I.Store) and I.is_plain(store) and self.block_of.get(store.operands[0]) is block:
+                    found.setdefault(store.operands[0], []).append(store)
+        return found
+
+    def read_back(self, value: Value) -> ReadBack | None:
+        """A number from where it is stored as soon as it is made, if it stays there: an output. The place is in the
+        buffer in all iterations, also in those that make no such number: there, nothing depends on what is read."""
+        for store in self._stores.get(value, ()) if T.is_float(value.type) and not self.repeated(value) else ():
+            place = self.recurrences.form(store.operands[1]).polynomial
+            buffers = [atom.value for atom in place.atoms if isinstance(atom, Leaf)]
+            if len(buffers) != 1 or not isinstance(buffers[0], Argument) or not self.is_given:
+                continue
+            place -= Polynomial.atom(Leaf(buffers[0]))
+            reach, room = self.recurrences.interval(place), argument_size(buffers[0])
+            inside = room is not None and reach.low >= 0 and reach.high + self.layout.store_size(value.type) <= room
+            if inside and Leaf(buffers[0]) not in place.atoms and self.reloadable(store, store.operands[1]) == ():
+                return ReadBack(store, buffers[0], place)
+        return None
 
     # -- closed forms --------------------------------------------------------------------------------------------------
 

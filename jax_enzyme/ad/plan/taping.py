@@ -18,7 +18,7 @@ from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
-from jax_enzyme.ad.plan.recipes import Recall, Recipe, Recipes, Reload, Resident
+from jax_enzyme.ad.plan.recipes import ReadBack, Recall, Recipe, Recipes, Reload, Resident
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.fixpoint import fixpoint
@@ -53,13 +53,15 @@ Pointers = dict[tuple[Value, What], ForwardPointer]
 @dataclass(frozen=True, eq=False)
 class Plan:
     """`taped` values have a slot in `tape`; `residents` are local objects that live there, and `snapshots` copies of
-    memory; all other values that reverse reads are free or `recomputed`: they have a recipe whose operands the plan
-    covers as well. `pointers` are those that reverse reads and only the forward sweep has."""
+    memory; `read_back` are outputs, at hand where they are stored; all other values that reverse reads are free or
+    `recomputed`: they have a recipe whose operands the plan covers as well. `pointers` are those that reverse reads and
+    only the forward sweep has."""
 
     recipes: Recipes
     tape: Tape
     pointers: Pointers
     taped: frozenset[Value]
+    read_back: Mapping[Value, ReadBack]
     residents: tuple[MemoryObject, ...]
     snapshots: tuple[Snapshot, ...]
     recomputed: frozenset[Value]
@@ -88,7 +90,9 @@ def make_plan(
         cut = _cut(recipes, tape, wanted, _copies(recipes, read, cut.seen))
     living = recipes.freed_with([*cut.residents, *resident])
     residents = tuple(sorted(living, key=lambda o: _order(recipes, o.site)))
-    for value in sorted(cut.taped, key=lambda v: _order(recipes, v)):
+    back = {v: place for v in cut.taped if (place := recipes.read_back(v)) is not None}
+    taped = cut.taped.difference(back)
+    for value in sorted(taped, key=lambda v: _order(recipes, v)):
         tape.add(value, block_of(recipes, value), recipes.repeated(value))
     for item in residents:
         begin = recipes.begin(item)
@@ -96,7 +100,7 @@ def make_plan(
     snapshots = tuple(sorted(cut.snapshots, key=lambda s: recipes.code.cfg.index[s.loop.header]))
     for snapshot in snapshots:
         tape.add_copy(snapshot, snapshot.size, _front(snapshot))
-    return Plan(recipes, tape, pointers, cut.taped, residents, snapshots, cut.recomputed)
+    return Plan(recipes, tape, pointers, taped, back, residents, snapshots, cut.recomputed)
 
 
 def _front(snapshot: Snapshot) -> BasicBlock:
