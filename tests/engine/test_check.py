@@ -307,6 +307,20 @@ def test_iteration_not_set(state: Emitted) -> None:
     state.fails("before it is set")
 
 
+@pytest.mark.parametrize(("source", "number"), [(STATE, 3), (RELOAD, 0), (RELOAD, 9)])
+def test_loop_left_at_another_iteration(source: str, number: int) -> None:
+    emitted = Emitted(source)
+    _, test = find(emitted.reverse, lambda i: isinstance(i, I.Compare) and i.predicate == "eq")
+    test.operands[1] = ConstantInt(T.I64, number)
+    emitted.fails("left at another number than its last")
+
+
+def test_loop_left_by_another_one(state: Emitted) -> None:
+    first, second = [i for i in state.reverse.instructions() if isinstance(i, I.Compare) and i.predicate == "eq"]
+    first.operands[0] = second.operands[0]
+    state.fails("the number of another loop|two loops count|does not go on")
+
+
 def test_control_that_skips(state: Emitted) -> None:
     headers = [b for b in state.reverse.blocks if isinstance(b.terminator, I.CondBranch)]
     first, second = headers[0].terminator.targets[0], headers[1].terminator.targets[1]

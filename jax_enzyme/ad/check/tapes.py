@@ -13,8 +13,8 @@ read        reverse reads a value from its slot, with its type, at the index tha
             the slot's loops, each of which has one variable; where the value's definition does not dominate the place
             that is being reversed, the value ends in a `select` before anything depends on it
 variables   facts are sets of stack variables of the reverse function; meet is intersection; a store adds its variable;
-            the edge on which an iteration number is 0, or the last one of a loop that is turned, takes the variable
-            away, since reverse leaves the loop there.
+            the edge on which reverse leaves a loop takes its variable away. Each loop that is reversed has one of
+            its own, and one test: whether that is 0, or the last number of this loop, if it is turned
             Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint
             that is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
 control     every edge of reverse leads to a predecessor, or to a dominator, of the block that is being reversed
@@ -228,7 +228,8 @@ class _ReverseCheck(Sweep):
         self.home: dict[Value, BasicBlock] = {i: b for b in self.code_cfg.rpo for i in b.instructions}
         entry = [i for i in self.function.entry.instructions if isinstance(i, I.Alloca)]
         self.variables: dict[Value, int] = {variable: bit for bit, variable in enumerate(entry)}
-        self.iteration: dict[Loop, Value] = {}
+        self.iteration: dict[BasicBlock, Value] = {}
+        """The variable of each loop, by its header."""
         self._find_nodes()
 
     @cached_property
@@ -307,7 +308,7 @@ class _ReverseCheck(Sweep):
 
     def is_current(self, loop: Loop, number: Value) -> bool:
         variable = number.operands[0] if isinstance(number, I.Load) else None
-        return variable in self.variables and self.iteration.setdefault(loop, variable) is variable
+        return variable in self.variables and self.iteration.setdefault(loop.header, variable) is variable
 
     # -- control
 
@@ -329,7 +330,7 @@ class _ReverseCheck(Sweep):
 
     def _check_variables(self) -> None:
         """Sets of variables are the bits of integers."""
-        everything = (1 << len(self.variables)) - 1
+        everything, ends = (1 << len(self.variables)) - 1, self._find_ends()
         gained = {block: self._stored(block) for block in self.cfg.rpo}
         problem: Problem[int] = Problem(
             "forward",
@@ -337,7 +338,9 @@ class _ReverseCheck(Sweep):
             boundary=0,
             join=int.__and__,
             transfer=lambda block, known: known | gained[block],
-            edge=lambda block, target, known: known & ~self._left(block, target),
+            edge=lambda block, target, known: (
+                known & ~ends[block] if block in ends and block.terminator.targets[0] is target else known
+            ),
         )
         for block, known in solve(self.cfg, problem).entry.items():
             self._check_loads(block, known)
@@ -360,19 +363,39 @@ class _ReverseCheck(Sweep):
                 if variable not in found and (bit is None or not known >> bit & 1):
                     raise self.fail(f"a variable is read in {block.name} before it is set")
 
-    def _left(self, block: BasicBlock, target: BasicBlock) -> int:
-        """The iteration variable that means nothing after an edge: its loop is left."""
-        last = block.terminator
-        if not isinstance(last, I.CondBranch) or last.targets[0] is not target:
-            return 0
-        condition = last.operands[0]
-        if not isinstance(condition, I.Compare) or condition.predicate != "eq":
-            return 0
-        if int_value(condition.operands[1]) not in (0, *self.reverse.turned.values()):
-            return 0
-        number = condition.operands[0]
-        bit = self.variables.get(number.operands[0]) if isinstance(number, I.Load) else None
-        return 0 if bit is None else 1 << bit
+    def _find_ends(self) -> dict[BasicBlock, int]:
+        """The blocks that test whether a loop is to be left, and the bits of the variables that they look at."""
+        turned = {loop.header: last for loop, last in self.reverse.turned.items()}
+        headers = {loop.header for loop in Loops(self.code_cfg, self.dominators)}
+        reversed_ = {header for block in self.cfg.rpo if (header := self.reverse.positions.get(block)) in headers}
+        found: dict[BasicBlock, int] = {}
+        for block in self.cfg.rpo:
+            header, test = self.reverse.positions.get(block), _test_of(block)
+            if header not in headers or test is None or test[0] not in self.variables:
+                continue
+            variable, number = test
+            if number != turned.get(header, 0):
+                raise self.fail(f"the loop of {header.name} is left at another number than its last")
+            if self.iteration.setdefault(header, variable) is not variable:
+                raise self.fail(f"the loop of {header.name} is left by the number of another loop")
+            if not self._steps_on(block.terminator.targets[1], variable, "add" if header in turned else "sub"):
+                raise self.fail(f"the loop of {header.name} does not go on to the iteration next to it")
+            found[block] = 1 << self.variables[variable]
+            reversed_.discard(header)
+        if reversed_:
+            raise self.fail("a loop is reversed and not left")
+        if len(set(self.iteration.values())) < len(self.iteration):
+            raise self.fail("two loops count in one variable")
+        return found
+
+    @staticmethod
+    def _steps_on(block: BasicBlock, variable: Value, step: str) -> bool:
+        """Whether a block makes one more or one less of what is in a variable."""
+        stores = [i for i in block.instructions if isinstance(i, I.Store) and i.operands[1] is variable]
+        value = stores[0].operands[0] if len(stores) == 1 else None
+        if not isinstance(value, I.BinaryOp) or value.opcode != step or int_value(value.operands[1]) != 1:
+            return False
+        return isinstance(value.operands[0], I.Load) and value.operands[0].operands[0] is variable
 
     def _check_adjoints(self) -> None:
         adjoints: set[Value] = {
@@ -436,7 +459,7 @@ class _ReverseCheck(Sweep):
         variable = index.operands[0] if isinstance(index, I.Load) else None
         if variable is None or variable not in self.variables:
             raise self.fail(f"{name_of(place.key)} is read at an index that is not the current iteration")
-        if self.iteration.setdefault(loop, variable) is not variable:
+        if self.iteration.setdefault(loop.header, variable) is not variable:
             raise self.fail(f"{name_of(place.key)} is read at the iteration of another loop")
         return True
 
@@ -496,6 +519,18 @@ def _counts(phi: Value, loop: Loop) -> bool:
         elif int_value(value) != 0:
             return False
     return True
+
+
+def _test_of(block: BasicBlock) -> tuple[Value, int] | None:
+    """The variable and the number that a block compares, to go on at its first successor where they are equal."""
+    last = block.terminator
+    condition = last.operands[0] if isinstance(last, I.CondBranch) else None
+    if not isinstance(condition, I.Compare) or condition.predicate != "eq":
+        return None
+    variable, number = condition.operands[0], int_value(condition.operands[1])
+    if not isinstance(variable, I.Load) or variable.type != T.I64 or number is None:
+        return None
+    return variable.operands[0], number
 
 
 def _after(block: BasicBlock, loop: Loop) -> frozenset[BasicBlock]:
