@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
-from jax_enzyme.frontends.fortran_arguments import with_arguments
+from jax_enzyme.frontends.fortran_arguments import note_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
@@ -17,8 +17,8 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FORMAT = "6"
-"""Changes whenever `_finished` would give other IR."""
+_FORMAT = "7"
+"""Changes whenever `finish` would give other IR."""
 
 _OPENMP = "@__kmpc_"
 _ARGUMENTS = (
@@ -32,8 +32,7 @@ _FIXED = (".f", ".for", ".ftn", ".fpp")
 _INCLUDE = Path(__file__).parent / "fortran_include"
 _MPI = frozenset({"mpi", "mpi_f08"})
 """Modules that MPI's libraries come with, as the compiler's own module files: those of gfortran are of no use here."""
-_WRAPS = " = add nuw nsw "
-_DOES_NOT = " = add nsw "
+_WRAPS, _DOES_NOT = ("nuw", "nsw"), ("nsw",)
 """flang 22 says that adding n to what is left of a negative shift, in `cshift(x, -1)`, does not wrap as an unsigned
 number, and LLVM takes it at its word: the result is wrong. So additions lose that word before any pass sees them."""
 
@@ -51,7 +50,7 @@ def compile_fortran(source: Source, flags: Sequence[str]) -> str:
 def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.Files) -> tuple[str, toolchain.Files]:
     """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
     as_written = AS_WRITTEN in flags
-    finished, optimised = (_as_written, _named) if as_written else (_finished, _optimised)
+    then = _named if as_written else _optimised
     flags = [flag for flag in flags if flag != AS_WRITTEN]
     # Module files are written beside the output, not where the user works; those that the flags name are found there.
     places = fortran_modules.folders([*flags, f"-I{_INCLUDE}"])
@@ -63,7 +62,10 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     fixed = "-ffixed-form" in others or (source.path or Path(source.name)).suffix.lower() in _FIXED
 
     def finish(ir: str) -> str:
-        return finished(with_arguments(ir, source.text, fixed=fixed and "-ffree-form" not in others))
+        module = parse(ir)
+        _let_wrap(module)
+        note_arguments(module, source.text, fixed=fixed and "-ffree-form" not in others)
+        return to_text(module) if _OPENMP in ir else then(module)
 
     recipe = toolchain.Recipe(
         flang(), _ARGUMENTS, finish=finish, version=_FORMAT + AS_WRITTEN * as_written, keeps=".mod"
@@ -71,7 +73,7 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     reads = fortran_modules.read_files(source, places, given)
     ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
     if _OPENMP in ir:
-        ir = optimised(make_serial(parse(ir), source.name))
+        ir = then(make_serial(parse(ir), source.name))
     return ir, {**of_mpi, **made}
 
 
@@ -84,18 +86,11 @@ def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolc
     return compile_with_modules(Source("fortran", file.name, file.read_bytes(), file), (), {})[1]
 
 
-def _finished(ir: str) -> str:
-    return _once_serial(ir, _optimised)
-
-
-def _as_written(ir: str) -> str:
-    return _once_serial(ir, _named)
-
-
-def _once_serial(ir: str, then: Callable[[Module], str]) -> str:
-    lines = (line.replace(_WRAPS, _DOES_NOT, 1) if line.startswith("  %") else line for line in ir.splitlines(True))
-    ir = "".join(lines)
-    return ir if _OPENMP in ir else then(parse(ir))
+def _let_wrap(module: Module) -> None:
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            if instruction.opcode == "add" and instruction.flags == _WRAPS:
+                instruction.flags = _DOES_NOT
 
 
 def _named(module: Module) -> str:

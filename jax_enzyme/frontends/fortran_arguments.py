@@ -18,13 +18,16 @@ what is not understood is left open.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.debug import add_node, debug_node
 from jax_enzyme.ir.linking import COMES_WITH
+from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
+from jax_enzyme.ir.module import GlobalVariable, Module
+from jax_enzyme.ir.values import ConstantAggregate, Undef
 from jax_enzyme.transform.prototype import ANY, CLASSES, EXTENTS, INTENTS
 
-_SUBPROGRAM = re.compile(r'^(!\d+ = distinct !DISubprogram\(name: "(\w+)".*, line: (\d+),.*)\)$', re.MULTILINE)
-_NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _HEAD = re.compile(r"\b(subroutine|function)\s+(\w+)\s*(\(([^)]*)\))?(.*\bresult\s*\(\s*(\w+))?")
 _INTERFACE = re.compile(r"(end\s*|abstract\s+)?interface\b")
 _END = re.compile(r"contains$|end\s*(subroutine|function|procedure)?\s*\w*$")
@@ -33,10 +36,8 @@ _ELSEWHERE = re.compile(r"\b(pointer|type\s*\(|class\s*\()")
 """Arguments that may lead to other memory, where a procedure may write or read."""
 _CLASS = re.compile(r"class\s*\(\s*(\w+)\s*\)")
 _IN_A_DESCRIPTOR = re.compile(r"\b(pointer|allocatable|dimension|value)\b")
-_LINKAGE_NAME = re.compile(r'linkageName: "([^"]+)"')
-_TYPES = re.compile(r"^@(_Q\w*EXdtX(\w+)) = (?![^{\n]*\{ \{[^{}\n]*\} undef,)", re.MULTILINE)
-"""The descriptions of derived types of which there may be objects: an abstract one's does not say which procedures are
-bound to it."""
+_TYPE = "EXdtX"
+"""What stands between the scope of a derived type and its name, in the symbol of its description."""
 _DECLARES = re.compile(
     r"(real|double\s*precision|double\s*complex|complex|integer|logical|dimension)\b"
     r"(\s*\*\s*\d+|(?<!dimension)\s*\([^()]*(\([^()]*\)[^()]*)*\))?\s*"
@@ -46,49 +47,61 @@ _PLAIN = re.compile(r"\w+([+*-]\w+)*")
 """An extent that a signature has words for: sums and products of arguments and numbers."""
 
 
-def with_arguments(ir: str, text: str, *, fixed: bool) -> str:
-    """The IR of a source with what its text says of the arguments of its procedures in their debug information."""
+def note_arguments(module: Module, text: str, *, fixed: bool) -> None:
+    """Adds what the text of a source says of the arguments of its procedures to their debug information, in place."""
     lines = text.lower().splitlines()
-    number = max((int(match[1]) for match in _NODE.finditer(ir)), default=-1)
-    nodes: list[str] = []
-    types = [(match[1], match[2]) for match in _TYPES.finditer(ir)]
-    needed: dict[str, dict[str, None]] = {}
-
-    def node(*operands: str) -> str:
-        nonlocal number
-        number += 1
-        nodes.append(f"!{number} = !{{{', '.join(operands)}}}\n")
-        return f"!{number}"
-
-    def annotated(match: re.Match[str]) -> str:
-        linkage = _LINKAGE_NAME.search(match[0])
-        symbol = linkage[1] if linkage else match[2]
-        said: list[tuple[str, ...]] = []
-        for note in _notes(lines, match[2], int(match[3]), fixed):
-            if note[0] == CLASSES:
-                if (described := _description(types, note[2], symbol)) is None:
+    types = list(_described(module))
+    for function in list(module.functions.values()):
+        subprogram = debug_node(module, function.metadata)
+        name, line = (None, None) if subprogram is None else (subprogram.string("name"), subprogram.number("line"))
+        if subprogram is None or name is None or not line:
+            continue
+        symbol = subprogram.string("linkageName") or name
+        notes: list[MDNode] = []
+        needed: dict[str, GlobalVariable] = {}
+        for kind, *said in _notes(lines, name, line, fixed):
+            if kind == CLASSES:
+                described = _description(types, said[1], symbol)
+                if described is None:
                     continue
-                note = (*note[:2], described)
-                needed.setdefault(symbol, {})[described] = None
-            said.append(note)
-        notes = [node(*(f'!"{word}"' for word in note)) for note in said]
-        return f"{match[1]}, annotations: {node(*notes)})" if notes else match[0]
+                said[1] = described.name
+                needed[described.name] = described
+            notes.append(_tuple(MDString(word) for word in (kind, *said)))
+        if notes:
+            subprogram.fields.append(("annotations", add_node(module, _tuple(add_node(module, n) for n in notes))))
+        if needed:
+            _keep(module, symbol, list(needed.values()))
 
-    ir = _SUBPROGRAM.sub(annotated, ir)
-    return ir + "".join(_constant(symbol, list(names)) for symbol, names in needed.items()) + "".join(nodes)
+
+def _tuple(operands: Iterable[MDValue]) -> MDNode:
+    return MDNode(operands=list(operands))
 
 
-def _description(types: list[tuple[str, str]], name: str, symbol: str) -> str | None:
+def _described(module: Module) -> Iterator[tuple[str, GlobalVariable]]:
+    """The derived types of which there may be objects, by name, with their descriptions: an abstract one's does not say
+    which procedures are bound to it."""
+    for symbol, variable in module.globals.items():
+        name = symbol.rpartition(_TYPE)[2]
+        match variable.initializer:
+            case ConstantAggregate(elements=[first, *_]) if _TYPE in symbol and name.isidentifier():
+                if not isinstance(first, Undef):
+                    yield name, variable
+            case _:
+                pass
+
+
+def _description(types: list[tuple[str, GlobalVariable]], name: str, symbol: str) -> GlobalVariable | None:
     """The description of a type by its name: that of the procedure's own module, or the only one."""
-    found = [described for described, type_ in types if type_ == name]
-    own = [described for described in found if symbol.startswith(described.partition("EXdtX")[0] + "P")]
+    found = [described for type_, described in types if type_ == name]
+    own = [described for described in found if symbol.startswith(described.name.partition(_TYPE)[0] + "P")]
     return own[0] if len(own) == 1 else found[0] if len(found) == 1 else None
 
 
-def _constant(symbol: str, needed: list[str]) -> str:
+def _keep(module: Module, symbol: str, needed: list[GlobalVariable]) -> None:
     """Keeps the descriptions of types as long as the procedure is wanted for itself."""
-    listed = ", ".join(f"ptr @{name}" for name in needed)
-    return f'@"{COMES_WITH}{symbol}" = weak_odr constant [{len(needed)} x ptr] [{listed}]\n'
+    name, kind = COMES_WITH + symbol, T.ArrayType(len(needed), T.PTR)
+    listed = ConstantAggregate(kind, list(needed))
+    module.globals[name] = GlobalVariable(T.PTR, kind, listed, True, ("weak_odr",), name=name)
 
 
 def _notes(lines: list[str], name: str, line: int, fixed: bool) -> list[tuple[str, ...]]:

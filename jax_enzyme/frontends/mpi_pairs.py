@@ -17,8 +17,8 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import OPERATIONS_ON_PAIRS, pair_of
 
-_REDUCTIONS = frozenset(("MPI_Reduce", "MPI_Allreduce"))
-_OF_FORTRAN = frozenset(("mpi_reduce_", "mpi_allreduce_"))
+_REDUCTIONS = frozenset(("MPI_Reduce", "MPI_Allreduce", "MPI_Scan", "MPI_Exscan"))
+_OF_FORTRAN = frozenset(f"{name.lower()}_" for name in _REDUCTIONS)
 
 
 def _mentions() -> tuple[str, ...]:

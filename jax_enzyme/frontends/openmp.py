@@ -10,13 +10,11 @@ from collections.abc import Sequence
 
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
-from jax_enzyme.transform.openmp import make_serial, refuse_lost_copies
+from jax_enzyme.transform.openmp import make_serial
 
 _FLAG, _VERSION = "-fopenmp", "-fopenmp-version="
 _PASSES_ON = frozenset({"-Xclang", "-Xflang", "-Xpreprocessor", "-Xcompiler"})
 """Words that hand the next one to a part of the compiler."""
-_SECTION = ", ptrtoint (ptr getelementptr ("
-"""By what clang divides the distance of a section of an array from it, and no other distance."""
 
 
 def on_the_host(flags: Sequence[str]) -> list[str]:
@@ -34,10 +32,13 @@ def on_the_host(flags: Sequence[str]) -> list[str]:
     return [*kept, _FLAG] if found else kept
 
 
+def has_directives(flags: Sequence[str]) -> bool:
+    """Whether directives mean anything with these flags, `simd` alone or all of them."""
+    return any(flag.startswith(_FLAG) and not flag.startswith(_VERSION) for flag in flags)
+
+
 def serial(ir: str, name: str) -> str:
     """A module with the serial meaning of OpenMP's directives. CompileError, at the user's line, for what has none."""
-    if "@__kmpc_" in ir:
-        return to_text(make_serial(parse(ir), name))
-    if ir.count(_SECTION) > 1:
-        refuse_lost_copies(parse(ir), name)
-    return ir
+    module = parse(ir)
+    made = make_serial(module, name)
+    return ir if made is module else to_text(made)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.debug import debug_node, resolve
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.linking import Names
 from jax_enzyme.ir.metadata import MDNode, MDValue
@@ -57,7 +57,7 @@ def _declare(function: Function) -> None:
 def _is_routine(module: Module, function: Function, routine: Routine) -> bool:
     if not routine.accepts(function.function_type):
         return False
-    own = next((resolve(module, value) for kind, value in function.metadata if kind == "dbg"), None)
+    own = debug_node(module, function.metadata)
     kind = resolve(module, own.get("type")) if own is not None else None
     listed = resolve(module, kind.get("types")) if kind is not None else None
     if listed is None or len(listed.operands) <= len(routine.parameters):

@@ -85,10 +85,9 @@ def is_written_in(module: Module, subprogram: MDNode, language: Literal["Fortran
 def function_location(module: Module, function: Function) -> str | None:
     """`file:line` of a function's definition; where that is not known, of the first of those that were inlined into
     it."""
-    for kind, value in function.metadata:
-        node = resolve(module, value)
-        if kind == "dbg" and node is not None:
-            return _subprogram_line(module, node)
+    node = debug_node(module, function.metadata)
+    if node is not None:
+        return _subprogram_line(module, node)
     outermost = (_outermost(module, i.metadata) for i in function.instructions())
     found = next((scope for scope in outermost if scope is not None), None)
     return None if found is None else _subprogram_line(module, found)
@@ -127,7 +126,8 @@ def resolve(module: Module, value: MDValue | str | None) -> MDNode | None:
     return value if isinstance(value, MDNode) else None
 
 
-def _debug_node(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
+def debug_node(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
+    """The place of an instruction, or what describes a function or a variable; `metadata` is what it has."""
     for kind, value in metadata:
         if kind == "dbg":
             return resolve(module, value)
@@ -135,7 +135,7 @@ def _debug_node(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNo
 
 
 def _places(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> Iterator[tuple[str, int, int]]:
-    node = _debug_node(module, metadata)
+    node = debug_node(module, metadata)
     while node is not None and node.kind == "DILocation":
         file = _file_of(module, resolve(module, node.get("scope")))
         if file is not None:
@@ -181,14 +181,14 @@ def _function_line(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> s
 
 def _outermost(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
     """The function that a line is in, or was before its own was inlined."""
-    node = _debug_node(module, metadata)
+    node = debug_node(module, metadata)
     while node is not None and (around := resolve(module, node.get("inlinedAt"))) is not None:
         node = around
     return _subprogram(module, (("dbg", node),)) if node is not None else None
 
 
 def _subprogram(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
-    node = _debug_node(module, metadata)
+    node = debug_node(module, metadata)
     scope = resolve(module, node.get("scope")) if node is not None else None
     while scope is not None and scope.kind != "DISubprogram":
         scope = resolve(module, scope.get("scope"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from jax_enzyme.ir.debug import is_written_in, resolve
+from jax_enzyme.ir.debug import debug_node, is_written_in, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.nodes import of_kind
@@ -65,7 +65,7 @@ class Prototype:
 
 def prototype(module: Module, function: Function) -> Prototype:
     """The prototype of a function, as far as it is known."""
-    subprogram = next((resolve(module, value) for kind, value in function.metadata if kind == "dbg"), None)
+    subprogram = debug_node(module, function.metadata)
     if subprogram is None:
         return Prototype(function.name)
     nodes = _nodes(module, subprogram)

@@ -292,6 +292,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine
     include 'mpi_f08_requests.h'
+    include 'mpi_f08_begun.h'
     subroutine MPI_Bcast(buffer, count, datatype, root, comm, ierror)
       import :: MPI_Comm, MPI_Datatype
       !dir$ ignore_tkr(tkr) buffer

@@ -29,6 +29,36 @@
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine
+    subroutine MPI_Ssend_init(buf, count, datatype, dest, tag, comm, request, ierror)
+      import :: MPI_Comm, MPI_Datatype, MPI_Request
+      !dir$ ignore_tkr(tkr) buf
+      type(*), intent(in) :: buf(*)
+      integer, intent(in) :: count, dest, tag
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Rsend_init(buf, count, datatype, dest, tag, comm, request, ierror)
+      import :: MPI_Comm, MPI_Datatype, MPI_Request
+      !dir$ ignore_tkr(tkr) buf
+      type(*), intent(in) :: buf(*)
+      integer, intent(in) :: count, dest, tag
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Irsend(buf, count, datatype, dest, tag, comm, request, ierror)
+      import :: MPI_Comm, MPI_Datatype, MPI_Request
+      !dir$ ignore_tkr(tkr) buf
+      type(*), intent(in) :: buf(*)
+      integer, intent(in) :: count, dest, tag
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
     subroutine MPI_Recv_init(buf, count, datatype, source, tag, comm, request, ierror)
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       !dir$ ignore_tkr(tkr) buf

@@ -5,8 +5,9 @@
 // provides: mpi_(send|ssend|rsend|recv|sendrecv|sendrecv_replace|isend|issend|irecv|bcast|reduce|allreduce)_
 // provides: mpi_(wait|waitall|waitany|waitsome|test|testall|testany|testsome|probe|iprobe)_
 // provides: mpi_(scan|exscan|reduce_scatter|reduce_scatter_block|gather|scatter|allgather|alltoall)_
-// provides: mpi_(gatherv|scatterv|allgatherv|alltoallv|barrier)_
-// provides: mpi_(send_init|recv_init|start|startall|request_free|get_count|abort|initialized|finalized|wtime|wtick)_
+// provides: mpi_(gatherv|scatterv|allgatherv|alltoallv|barrier|ibarrier|ibcast|ireduce|iallreduce|ireduce_scatter)_
+// provides: mpi_(ireduce_scatter_block|igather|iscatter|iallgather|ialltoall|igatherv|iscatterv|iallgatherv|ialltoallv)_
+// provides: mpi_(irsend|send_init|ssend_init|rsend_init|recv_init|start|startall|request_free|get_count|abort|initialized|finalized|wtime|wtick)_
 // provides: mpi_comm_(rank|size|dup|split|free)_ mpi_cart_(create|coords|rank|shift|get|sub)_ mpi_dims_create_
 // provides: mpi_type_(contiguous|vector|create_hvector|indexed|create_indexed_block|create_struct|create_subarray)_
 // provides: mpi_type_(create_resized|commit|free|size)_ je_mpi_(same|other)_(comm|group|request|datatype|op)_
@@ -149,7 +150,10 @@ void mpi_sendrecv_(IN x, INT n, INT type, INT to, INT tag, OUT y, INT m, INT oth
   }
 BEGIN(mpi_isend_, MPI_Isend)
 BEGIN(mpi_issend_, MPI_Issend)
+BEGIN(mpi_irsend_, MPI_Irsend)
 BEGIN(mpi_send_init_, MPI_Send_init)
+BEGIN(mpi_ssend_init_, MPI_Ssend_init)
+BEGIN(mpi_rsend_init_, MPI_Rsend_init)
 void mpi_irecv_(OUT y, INT n, INT type, INT from, INT tag, INT comm, int *request, int *error) {
   tell(error, MPI_Irecv(y, *n, *type, *from, *tag, of_mpich(comm), request));
 }
@@ -231,6 +235,64 @@ void mpi_initialized_(int *answer, int *error) { tell(error, MPI_Initialized(ans
 void mpi_finalized_(int *answer, int *error) { tell(error, MPI_Finalized(answer)); }
 double mpi_wtime_(void) { return MPI_Wtime(); }
 double mpi_wtick_(void) { return MPI_Wtick(); }
+
+// -- calls of all processes that are begun -------------------------------------------------------------------------
+
+int MPI_Ibarrier(int, int *);
+int MPI_Ibcast(OUT, int, int, int, int, int *);
+int MPI_Ireduce(IN, OUT, int, int, int, int, int, int *);
+int MPI_Ireduce_scatter(IN, OUT, INT, int, int, int, int *);
+int MPI_Igatherv(IN, int, int, OUT, INT, INT, int, int, int, int *);
+int MPI_Iscatterv(IN, INT, INT, int, OUT, int, int, int, int, int *);
+int MPI_Iallgatherv(IN, int, int, OUT, INT, INT, int, int, int *);
+int MPI_Ialltoallv(IN, INT, INT, int, OUT, INT, INT, int, int, int *);
+
+void mpi_ibarrier_(INT comm, int *request, int *error) { tell(error, MPI_Ibarrier(of_mpich(comm), request)); }
+void mpi_ibcast_(OUT x, INT n, INT type, INT root, INT comm, int *request, int *error) {
+  tell(error, MPI_Ibcast(x, *n, *type, *root, of_mpich(comm), request));
+}
+void mpi_ireduce_(IN x, OUT y, INT n, INT type, INT op, INT root, INT comm, int *request, int *error) {
+  tell(error, MPI_Ireduce(given(x), y, *n, *type, *op, *root, of_mpich(comm), request));
+}
+void mpi_ireduce_scatter_(IN x, OUT y, INT counts, INT type, INT op, INT comm, int *request, int *error) {
+  tell(error, MPI_Ireduce_scatter(given(x), y, counts, *type, *op, of_mpich(comm), request));
+}
+#define BEGIN_REDUCE(name, of) \
+  int of(IN, OUT, int, int, int, int, int *); \
+  void name(IN x, OUT y, INT n, INT type, INT op, INT comm, int *request, int *error) { \
+    tell(error, of(given(x), y, *n, *type, *op, of_mpich(comm), request)); \
+  }
+BEGIN_REDUCE(mpi_iallreduce_, MPI_Iallreduce)
+BEGIN_REDUCE(mpi_ireduce_scatter_block_, MPI_Ireduce_scatter_block)
+#define BEGIN_EXCHANGE(name, of) \
+  int of(IN, int, int, OUT, int, int, int, int *); \
+  void name(IN x, INT n, INT type, OUT y, INT m, INT other, INT comm, int *request, int *error) { \
+    tell(error, of(given(x), *n, *type, y, *m, *other, of_mpich(comm), request)); \
+  }
+BEGIN_EXCHANGE(mpi_iallgather_, MPI_Iallgather)
+BEGIN_EXCHANGE(mpi_ialltoall_, MPI_Ialltoall)
+#define BEGIN_ROOTED(name, of) \
+  int of(IN, int, int, OUT, int, int, int, int, int *); \
+  void name(IN x, INT n, INT type, OUT y, INT m, INT other, INT root, INT comm, int *request, int *error) { \
+    tell(error, of(given(x), *n, *type, given(y), *m, *other, *root, of_mpich(comm), request)); \
+  }
+BEGIN_ROOTED(mpi_igather_, MPI_Igather)
+BEGIN_ROOTED(mpi_iscatter_, MPI_Iscatter)
+void mpi_igatherv_(IN x, INT n, INT type, OUT y, INT m, INT at, INT other, INT root, INT comm, int *request,
+                   int *error) {
+  tell(error, MPI_Igatherv(given(x), *n, *type, y, m, at, *other, *root, of_mpich(comm), request));
+}
+void mpi_iscatterv_(IN x, INT n, INT at, INT type, OUT y, INT m, INT other, INT root, INT comm, int *request,
+                    int *error) {
+  tell(error, MPI_Iscatterv(x, n, at, *type, given(y), *m, *other, *root, of_mpich(comm), request));
+}
+void mpi_iallgatherv_(IN x, INT n, INT type, OUT y, INT m, INT at, INT other, INT comm, int *request, int *error) {
+  tell(error, MPI_Iallgatherv(given(x), *n, *type, y, m, at, *other, of_mpich(comm), request));
+}
+void mpi_ialltoallv_(IN x, INT n, INT from, INT type, OUT y, INT m, INT at, INT other, INT comm, int *request,
+                     int *error) {
+  tell(error, MPI_Ialltoallv(given(x), n, from, *type, y, m, at, *other, of_mpich(comm), request));
+}
 
 // -- grids of processes: a true LOGICAL of flang is 1 --------------------------------------------------------------
 

@@ -1,11 +1,14 @@
-// Reductions by MPI_MAXLOC and MPI_MINLOC by those of numbers and of places (frontends/mpi_pairs.py). REAL, DATATYPE and
+// Reductions by MPI_MAXLOC and MPI_MINLOC by those of numbers and of places (frontends/mpi_pairs.py), and results over the
+// processes before this one by what all of them have. REAL, DATATYPE and
 // OWN(name) are those of mpi_objects.h; mpi_handles_*.h has IN_PLACE, AS_INT, AS_MAX and AS_MIN.
 
 extern "C" {
 
 int MPI_Allreduce(const void *, void *, int, HANDLE, HANDLE, HANDLE);
 int MPI_Reduce(const void *, void *, int, HANDLE, HANDLE, int, HANDLE);
+int MPI_Allgather(const void *, int, HANDLE, void *, int, HANDLE, HANDLE);
 int MPI_Comm_rank(HANDLE, int *);
+int MPI_Comm_size(HANDLE, int *);
 
 }  // extern "C"
 
@@ -25,6 +28,13 @@ int Least(const int *own, int *least, int count, HANDLE comm) {
 }
 int Least(const REAL *own, REAL *least, int count, HANDLE comm) {
   return MPI_Allreduce(own, least, count, DATATYPE, AS_MIN, comm);
+}
+
+int Everyones(const int *own, int *all, int count, HANDLE comm) {
+  return MPI_Allgather(own, count, AS_INT, all, count, AS_INT, comm);
+}
+int Everyones(const REAL *own, REAL *all, int count, HANDLE comm) {
+  return MPI_Allgather(own, count, DATATYPE, all, count, DATATYPE, comm);
 }
 
 template <bool kGreatest>
@@ -70,6 +80,38 @@ int Located(const void *out, void *in, int count, Place beyond, int root, HANDLE
   return error;
 }
 
+// Over the processes up to this one, or, where `behind` is 1, before it: of the first none is.
+template <bool kGreatest, class Place>
+int LocatedUpTo(const void *out, void *in, int count, int behind, HANDLE comm) {
+  const Pair<Place> *own = static_cast<const Pair<Place> *>(out == IN_PLACE ? in : out);
+  Pair<Place> *result = static_cast<Pair<Place> *>(in);
+  int rank, size, error = MPI_Comm_rank(comm, &rank) | MPI_Comm_size(comm, &size);
+  const long total = static_cast<long>(count) * size;
+  REAL *values = static_cast<REAL *>(malloc(count * sizeof(REAL)));
+  REAL *every = static_cast<REAL *>(malloc(total * sizeof(REAL)));
+  Place *places = static_cast<Place *>(malloc(count * sizeof(Place)));
+  Place *everywhere = static_cast<Place *>(malloc(total * sizeof(Place)));
+  for (int i = 0; i < count; i++) values[i] = own[i].value, places[i] = own[i].place;
+  error |= Everyones(values, every, count, comm);
+  error |= Everyones(places, everywhere, count, comm);
+  for (int i = 0; rank >= behind && i < count; i++) {
+    long best = i;
+    for (long other = i + count; other < static_cast<long>(count) * (rank + 1 - behind); other += count) {
+      if (IsWorse<kGreatest>(every[best], every[other]) ||
+          (!IsWorse<kGreatest>(every[other], every[best]) && everywhere[other] < everywhere[best])) {
+        best = other;
+      }
+    }
+    result[i].value = every[best];
+    result[i].place = everywhere[best];
+  }
+  free(values);
+  free(every);
+  free(places);
+  free(everywhere);
+  return error;
+}
+
 }  // namespace
 
 extern "C" {
@@ -80,6 +122,12 @@ extern "C" {
   } \
   int OWN(Reduce_##operation##_##name)(const void *out, void *in, int count, HANDLE, HANDLE, int root, HANDLE comm) { \
     return Located<greatest, Place>(out, in, count, beyond, root, comm); \
+  } \
+  int OWN(Scan_##operation##_##name)(const void *out, void *in, int count, HANDLE, HANDLE, HANDLE comm) { \
+    return LocatedUpTo<greatest, Place>(out, in, count, 0, comm); \
+  } \
+  int OWN(Exscan_##operation##_##name)(const void *out, void *in, int count, HANDLE, HANDLE, HANDLE comm) { \
+    return LocatedUpTo<greatest, Place>(out, in, count, 1, comm); \
   }
 LOCATED(max, true, integer, int, 0x7fffffff)
 LOCATED(min, false, integer, int, 0x7fffffff)

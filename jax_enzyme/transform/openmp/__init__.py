@@ -4,7 +4,7 @@ and teams, for regions that ask for their thread."""
 from jax_enzyme.transform.openmp.accesses import LoopLog
 from jax_enzyme.transform.openmp.calls import TEAM
 from jax_enzyme.transform.openmp.sections import show_short_sections
-from jax_enzyme.transform.openmp.serial import check_exclusive, make_serial, refuse_lost_copies
+from jax_enzyme.transform.openmp.serial import check_exclusive, make_serial
 from jax_enzyme.transform.openmp.sharing import mark_behind
 from jax_enzyme.transform.openmp.teams import lower_teams
 
@@ -15,6 +15,5 @@ __all__ = [
     "lower_teams",
     "make_serial",
     "mark_behind",
-    "refuse_lost_copies",
     "show_short_sections",
 ]

@@ -47,12 +47,12 @@ _WAITS = PREFIX + "doacross_"
 def make_serial(module: Module, name: str) -> Module:
     """The program with one thread, in a copy; the module itself where it knows nothing of OpenMP. CompileError for
     cancellation, and for what compilers do not compile to what it means. `name` is that of the source, for messages."""
+    _refuse_lost_copies(module, name)
     if not any(f.startswith(PREFIX) for f in module.functions):
         return module
-    module = clone(module)
     _refuse_cancellation(module, name)
     _refuse_scans(module, name)
-    refuse_lost_copies(module, name)
+    module = clone(module)
     regions = _within_regions(module)
     numbered = _knows_its_number(module)
     alone = numbered or _asks_for_one(module)
@@ -154,7 +154,7 @@ def _refuse_scans(module: Module, name: str) -> None:
                     )
 
 
-def refuse_lost_copies(module: Module, name: str) -> None:
+def _refuse_lost_copies(module: Module, name: str) -> None:
     """clang 22 makes a copy of each section of one array in `reduction`, but code leads to one of them alone: another
     copy's place, as far from it as the section is from the array, is computed for nothing. So it is with `simd`, which
     calls no library."""
