@@ -127,6 +127,15 @@ void k(int n, const double *x, double *y) {
       y[0] *= 2;
 #pragma omp task depend(inout : y[0])
       y[0] += 1;
+      omp_depend_t chain;
+      omp_event_handle_t done = 0;
+#pragma omp depobj(chain) depend(inout : y[1])
+#pragma omp task depend(depobj : chain) detach(done)
+      {
+        y[1] *= x[4];
+        omp_fulfill_event(done);
+      }
+#pragma omp depobj(chain) destroy
     }
   }
   omp_set_lock(&lock);

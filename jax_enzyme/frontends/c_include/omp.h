@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct { int held; } omp_lock_t;
 typedef struct { int held; } omp_nest_lock_t;
@@ -18,6 +19,14 @@ typedef enum { omp_sync_hint_none, omp_sync_hint_uncontended, omp_sync_hint_cont
 typedef omp_sync_hint_t omp_lock_hint_t;
 typedef enum { omp_proc_bind_false, omp_proc_bind_true, omp_proc_bind_master, omp_proc_bind_close,
   omp_proc_bind_spread } omp_proc_bind_t;
+typedef void *omp_depend_t;
+typedef unsigned long omp_event_handle_t;
+typedef enum { omp_default_mem_space, omp_large_cap_mem_space, omp_const_mem_space, omp_high_bw_mem_space,
+  omp_low_lat_mem_space } omp_memspace_handle_t;
+typedef enum { omp_atk_sync_hint = 1, omp_atk_alignment, omp_atk_access, omp_atk_pool_size, omp_atk_fallback,
+  omp_atk_fb_data, omp_atk_pinned, omp_atk_partition } omp_alloctrait_key_t;
+typedef struct { omp_alloctrait_key_t key; __UINTPTR_TYPE__ value; } omp_alloctrait_t;
+enum { omp_initial_device = -1, omp_invalid_device = -10 };
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +82,11 @@ void omp_set_default_device(int device);
 int omp_get_device_num(void);
 int omp_in_final(void);
 int omp_get_cancellation(void);
+int omp_get_max_teams(void);
+int omp_get_teams_thread_limit(void);
+void omp_set_num_teams(int count);
+void omp_set_teams_thread_limit(int count);
+void omp_fulfill_event(omp_event_handle_t event);
 
 #ifdef __cplusplus
 #define JE_DEFAULT_ALLOCATOR = omp_null_allocator
@@ -98,6 +112,37 @@ static inline void *omp_aligned_alloc(__SIZE_TYPE__ align, __SIZE_TYPE__ size,
 static inline void omp_free(void *memory, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
   (void)allocator;
   free(memory);
+}
+static inline void *omp_realloc(void *memory, __SIZE_TYPE__ size,
+                                omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR,
+                                omp_allocator_handle_t before JE_DEFAULT_ALLOCATOR) {
+  (void)allocator, (void)before;
+  return realloc(memory, size);
+}
+static inline omp_allocator_handle_t omp_init_allocator(omp_memspace_handle_t space, int count,
+                                                        const omp_alloctrait_t *traits) {
+  (void)space, (void)count, (void)traits;
+  return omp_default_mem_alloc;
+}
+static inline void omp_destroy_allocator(omp_allocator_handle_t allocator) { (void)allocator; }
+// The host is the only device.
+static inline void *omp_target_alloc(__SIZE_TYPE__ size, int device) {
+  (void)device;
+  return malloc(size);
+}
+static inline void omp_target_free(void *memory, int device) {
+  (void)device;
+  free(memory);
+}
+static inline int omp_target_memcpy(void *to, const void *from, __SIZE_TYPE__ size, __SIZE_TYPE__ to_offset,
+                                    __SIZE_TYPE__ from_offset, int to_device, int from_device) {
+  (void)to_device, (void)from_device;
+  memcpy((char *)to + to_offset, (const char *)from + from_offset, size);
+  return 0;
+}
+static inline int omp_target_is_present(const void *memory, int device) {
+  (void)memory, (void)device;
+  return 1;
 }
 #undef JE_DEFAULT_ALLOCATOR
 

@@ -1,6 +1,6 @@
 // OpenMP's functions for the one thread that runs a kernel, and the members of a team that it plays (openmp_team.cpp):
 // XLA has threads of its own. They never come from a library in the process, which knows of other threads. Those with a `_` are what Fortran calls without its module.
-// provides: omp_(get|set|in|is|init|destroy|unset|test)_\w+
+// provides: omp_(get|set|in|is|init|destroy|unset|test|fulfill)_\w+
 #include <time.h>
 
 namespace {
@@ -48,6 +48,8 @@ NUMBER(omp_in_final, 0)
 NUMBER(omp_get_nested, 0)
 NUMBER(omp_get_max_active_levels, 1)
 NUMBER(omp_get_supported_active_levels, 1)
+NUMBER(omp_get_max_teams, 1)
+NUMBER(omp_get_teams_thread_limit, 1)
 
 int omp_get_ancestor_thread_num(int level) { return level == 0 ? 0 : level == 1 && je_within() ? je_member() : -1; }
 int omp_get_ancestor_thread_num_(const int *level) { return omp_get_ancestor_thread_num(*level); }
@@ -64,6 +66,8 @@ IGNORED(omp_set_dynamic)
 IGNORED(omp_set_default_device)
 IGNORED(omp_set_nested)
 IGNORED(omp_set_max_active_levels)
+IGNORED(omp_set_num_teams)
+IGNORED(omp_set_teams_thread_limit)
 
 void omp_set_schedule(int, int) {}
 void omp_set_schedule_(const int *, const int *) {}
@@ -93,6 +97,10 @@ void omp_init_lock_with_hint(Lock *lock, int) { lock->held = 0; }
 void omp_init_nest_lock_with_hint(Lock *lock, int) { lock->held = 0; }
 void omp_set_default_allocator(unsigned long) {}
 unsigned long omp_get_default_allocator(void) { return 1; }
+
+// A task that waits for an event is over when its code is: on one thread nobody else could bring the event about.
+void omp_fulfill_event(unsigned long) {}
+void omp_fulfill_event_(const unsigned long *) {}
 
 double omp_get_wtime(void) {
   timespec now;

@@ -9,7 +9,7 @@
 // provides: __kmpc_((dist_)?for_static_init_\w+|dispatch_(fini|deinit)\w*|reduce|reduce_nowait|end_reduce\w*)
 // provides: __kmpc_(threadprivate_cached|threadprivate_register\w*|omp_task_begin_if0|omp_task_complete_if0)
 // provides: __kmpc_(omp_taskwait\w*|omp_taskyield|omp_wait_deps|taskgroup|end_taskgroup)
-// provides: __kmpc_(taskred_init|taskred_modifier_init|task_reduction_\w+)
+// provides: __kmpc_(task_allow_completion_event|taskred_init|taskred_modifier_init|task_reduction_\w+)
 // provides: __kmpc_(alloc|aligned_alloc|free)
 // provides: __tgt_(register|unregister)_\w+
 #include <stddef.h>
@@ -177,6 +177,7 @@ int32_t __kmpc_omp_taskwait(void *, Id) { return 0; }
 void __kmpc_omp_taskwait_deps_51(void *, Id, int32_t, void *, int32_t, void *, int32_t) {}
 int32_t __kmpc_omp_taskyield(void *, Id, int32_t) { return 0; }
 void __kmpc_omp_wait_deps(void *, Id, int32_t, void *, int32_t, void *) {}
+void *__kmpc_task_allow_completion_event(void *, Id, void *task) { return task; }
 void __kmpc_taskgroup(void *, Id) {}
 void __kmpc_end_taskgroup(void *, Id) {}
 void *__kmpc_taskred_init(Id, int32_t, void *) { return nullptr; }
