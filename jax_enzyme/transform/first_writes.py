@@ -13,32 +13,20 @@ What is not proved starts from zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
+from jax_enzyme.analysis.filling import Filling, are_all
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Iteration, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import zero
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.module import Function, callee_name, uses
-from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.transform.rewriting import replace_values
 
 _SETTING = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Where one store writes in all iterations: bytes from the buffer's start to the lowest of its places, and for each
-    loop around it the bytes from one iteration to the next, with their number. `once`: no two are one place."""
-
-    lowest: int
-    steps: tuple[tuple[int, int], ...]
-    once: bool
 
 
 def without_needless_clears(function: ArrayFunction) -> ArrayFunction:
@@ -68,10 +56,10 @@ class _Search:
     """Looks at one function."""
 
     def __init__(self, root: Function, facts: Recurrences, layout: DataLayout) -> None:
-        self._root = root
         self._facts = facts
         self._layout = layout
         self._users = uses(root)
+        self._filling = Filling(root, facts)
 
     def filled(self, buffer: Argument, size: int) -> list[I.Load] | None:
         """The loads of a buffer, all of them of zeros, if its stores fill it; else None."""
@@ -81,7 +69,7 @@ class _Search:
         if accesses is None:
             return None
         loads, stores = accesses
-        places = [self._places(store, buffer) for store in stores]
+        places = [self._filling.places(s.operands[1], self._facts.block_of[s], buffer) for s in stores]
         known = [p for p in places if p is not None]
         if not stores or len(known) < len(stores) or any(p.steps != known[0].steps for p in known):
             return None
@@ -90,7 +78,7 @@ class _Search:
         items = {self._layout.alloc_size(store.operands[0].type) for store in stores}
         if len(items) > 1 or not all(self._precedes(load, stores) for load in loads):
             return None
-        return loads if _are_all(known, items.pop(), size) else None
+        return loads if are_all(known, items.pop(), size) else None
 
     def _is_set_before_all(self, buffer: Argument, size: int) -> bool:
         """Is the whole buffer copied to, or set, before anything else is done with it?"""
@@ -101,7 +89,7 @@ class _Search:
             and user.arguments[0] is buffer
             and int_value(user.arguments[2]) == size
             and users.count(user) == 1
-            and self._nest(self._facts.block_of[user]) == []
+            and self._filling.nest(self._facts.block_of[user]) == []
             and all(other is user or self._facts.loops.precedes(user, other) for other in users)
             for user in users
         )
@@ -124,47 +112,6 @@ class _Search:
                         return None
         return loads, stores
 
-    def _places(self, store: I.Store, buffer: Argument) -> _Places | None:
-        """Where a store writes that every run of the function comes to in every iteration of the loops around it."""
-        block = self._facts.block_of[store]
-        nest = self._nest(block)
-        if nest is None:
-            return None
-        try:
-            polynomial = self._facts.form(store.operands[1]).polynomial
-        except TooComplex:
-            return None
-        lowest, moves, based = 0, dict.fromkeys(nest, 0), False
-        for monomial, factor in polynomial.terms.items():
-            match monomial:
-                case ():
-                    lowest = factor
-                case ((Iteration(loop=loop), 1),) if loop in moves:
-                    moves[loop] = factor
-                case ((atom, 1),) if atom == self._facts.leaf(buffer) and factor == 1:
-                    based = True
-                case _:
-                    return None
-        repeats = {loop: self._facts.repeats(loop) or 0 for loop in nest}
-        lowest += sum(min(0, move * repeats[loop]) for loop, move in moves.items())
-        steps = sorted((abs(move), repeats[loop] + 1) for loop, move in moves.items() if move and repeats[loop])
-        once = all(move or not repeats[loop] for loop, move in moves.items())
-        return _Places(lowest, tuple(steps), once) if based else None
-
-    def _nest(self, block: BasicBlock) -> list[Loop] | None:
-        """The loops around a block, each of which runs through, and runs what is inside once per iteration."""
-        found: list[Loop] = []
-        loop = self._facts.loops.loop_of.get(block)
-        while loop is not None:
-            through = len(loop.latches) == 1 and loop.exiting == loop.latches and loop.preheader is not None
-            if not through or self._facts.repeats(loop) is None or not self._facts.once_per_iteration(block, loop):
-                return None
-            assert loop.preheader is not None
-            found.append(loop)
-            block, loop = loop.preheader, loop.parent
-        ends = (b for b in self._root.blocks if b.terminator.opcode == "ret" and not _fails(b))
-        return found if all(self._facts.dominators.dominates(block, end) for end in ends) else None
-
     def _precedes(self, load: I.Load, stores: Sequence[I.Store]) -> bool:
         """Whether a load is of what one of the stores writes next, in the same block."""
         block = self._facts.block_of[load]
@@ -173,23 +120,3 @@ class _Search:
             if same and self._facts.block_of[store] is block:
                 return self._facts.loops.precedes(load, store)
         return False
-
-
-def _are_all(places: Sequence[_Places], item: int, size: int) -> bool:
-    """Whether what several stores write are all items of a buffer, each written by one of them."""
-    starts = sorted(p.lowest for p in places)
-    gaps = {b - a for a, b in pairwise(starts)}
-    if starts[0] != 0 or len(gaps) > 1:
-        return False
-    reached = item
-    for step, count in sorted([*places[0].steps, *((gap, len(starts)) for gap in gaps)]):
-        if step != reached:
-            return False
-        reached = step * count
-    return reached == size
-
-
-def _fails(block: BasicBlock) -> bool:
-    """Whether a block returns a status that is not 0: what buffers hold then is nobody's."""
-    status = block.terminator.operands
-    return bool(status) and int_value(status[0]) not in (None, 0)

@@ -100,7 +100,8 @@ ALONE = Execution()
 class Facts:
     """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
     along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames. `dropped`
-    are buffers of whose shadows nobody wants what is left when the reverse sweep is over."""
+    are buffers of whose shadows nobody wants what is left when the reverse sweep is over, `cleared` buffers whose
+    shadows are zero when it begins."""
 
     module: Module
     rules: Rules
@@ -112,6 +113,7 @@ class Facts:
     execution: Execution = ALONE
     has_frames: bool = False
     dropped: tuple[MemoryObject, ...] = ()
+    cleared: tuple[MemoryObject, ...] = ()
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))
