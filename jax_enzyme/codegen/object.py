@@ -11,9 +11,11 @@ from jax_enzyme.codegen.jit import Code, jit
 from jax_enzyme.codegen.library import link_failure
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
+from jax_enzyme.codegen.symbols import check_allowed, is_refused
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.clone import clone_without_debug
-from jax_enzyme.ir.module import Module, take_apart
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Module, callee_name, take_apart
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.rules.mpi.table import binary_interface
@@ -55,6 +57,7 @@ def entry_module(function: ArrayFunction, threads: int | None = None) -> Module:
 
 def compiled(function: ArrayFunction, options: Options) -> Stored:
     """The object code of an array function."""
+    _check_calls(function.module)
     module = entry_module(function, options.threads)
     check_assembly(module)
     code, read = object_code(module, function.symbol, options)
@@ -62,6 +65,14 @@ def compiled(function: ArrayFunction, options: Options) -> Stored:
     known = (i for i, b in enumerate(function.buffers) if b.io == "inout" and b.discard and names[i] in read)
     take_apart(module)
     return Stored(function.buffers, INITIALISER in module.functions, code, frozenset(known))
+
+
+def _check_calls(module: Module) -> None:
+    """LoweringError, at its line, for a call of what no kernel may call."""
+    refused = {name for name, function in module.functions.items() if function.is_declaration and is_refused(name)}
+    if refused:
+        calls = {callee_name(i): i for f in module.functions.values() for i in f.instructions()}
+        check_allowed(refused & calls.keys(), lambda name: location(module, calls[name]))
 
 
 def loaded(stored: Stored, key: str, libraries: tuple[str, ...] = ()) -> Built:

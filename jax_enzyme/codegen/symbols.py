@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from types import ModuleType
 
@@ -15,6 +15,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.cpp_library import cpp_library
 from jax_enzyme.frontends.fortran_runtime import fortran_library
 from jax_enzyme.frontends.rustc import rust_library
+from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.rules.effects import Effect, effect, writes_text
 from jax_enzyme.rules.table import standard
 
@@ -71,9 +72,7 @@ def addresses(names: Iterable[str], given: Sequence[ctypes.CDLL] = ()) -> dict[s
     found: dict[str, int] = {}
     missing: list[str] = []
     names = list(names)
-    for pattern, cause, remedy in _REFUSED:
-        if refused := [name for name in names if pattern.match(name)]:
-            raise LoweringError(f"the kernel calls {_listed(refused[:3])}: {cause}", remedy=remedy)
+    check_allowed(names, lambda _: None)
     for name in names:
         if name in _OF_THE_LINKER:
             continue
@@ -88,6 +87,20 @@ def addresses(names: Iterable[str], given: Sequence[ctypes.CDLL] = ()) -> dict[s
             remedy=f"define it in the source, or name the library that has it: {EXAMPLE}",
         )
     return found
+
+
+def is_refused(name: str) -> bool:
+    """Whether a function is one that no kernel may call."""
+    return any(pattern.match(name) for pattern, _, _ in _REFUSED)
+
+
+def check_allowed(names: Collection[str], place: Callable[[str], str | None]) -> None:
+    """LoweringError where functions of these names are called that no kernel may call; `place` says where."""
+    for pattern, cause, remedy in _REFUSED:
+        if refused := [name for name in names if pattern.match(name)]:
+            where = next(filter(None, map(place, refused)), None)
+            listed = _listed(str(spelling(name)) for name in refused[:3])
+            raise LoweringError(f"the kernel calls {listed}: {cause}", where, remedy)
 
 
 def _listed(names: Iterable[str]) -> str:

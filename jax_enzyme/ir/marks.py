@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from enum import Enum
 from itertools import islice
 
-from jax_enzyme.ir.debug import NOTED, add_loop, add_node, location, note_places, resolve
+from jax_enzyme.ir.debug import NOTED, add_loop, add_node, location, note_places, resolve, trace
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
@@ -123,18 +123,22 @@ def mark_common(memory: object) -> None:
 
 
 def keep_common(before: Module, after: Module) -> None:
-    """Says so, in place, of the `calloc` that LLVM's passes made of a `malloc` and a `memset` behind it, by its place
-    in the source."""
-    known = list(_made(before, "malloc"))
-    common = {location(before, i) for i in known if is_common(i)}
-    common -= {None, *(location(before, i) for i in known if common and not is_common(i))}
-    for call in _made(after, "calloc") if common else ():
-        if not is_common(call) and location(after, call) in common:
+    """Says so, in place, of allocations that LLVM's passes made of others, as a `calloc` of a `malloc` and a `memset`
+    behind it, by their places in the source."""
+    made = {say: {_origin(before, i) for i in _made(before) if is_common(i) is say} for say in (True, False)}
+    common = made[True] - made[False] - {None}
+    for call in _made(after) if common else ():
+        if not is_common(call) and _origin(after, call) in common:
             mark_common(call)
 
 
-def _made(module: Module, by: str) -> Iterable[Instruction]:
-    return (i for f in module.functions.values() for i in f.instructions() if callee_name(i) == by)
+def _origin(module: Module, call: Instruction) -> str | None:
+    """Where a call was written, wherever that was inlined."""
+    return next(iter(trace(module, call)), None)
+
+
+def _made(module: Module) -> Iterable[Instruction]:
+    return (i for f in module.functions.values() for i in f.instructions() if callee_name(i) in ("malloc", "calloc"))
 
 
 def marks_of(module: Module, latch: Instruction) -> Marks:

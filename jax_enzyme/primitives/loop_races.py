@@ -51,7 +51,7 @@ def check_loops(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
     log = LoopLog()
     module = program_module(kernel.program, kernel.signature, binding, log)
     if log.asks or not log.loops:
-        why = "is no CUDA kernel, and no directive shares out a loop of it: it runs in one thread"
+        why = "is no CUDA kernel, and no directive shares out a loop of it: it runs in one thread, or has tasks alone"
         if log.asks:
             why = "has a region that asks for its thread: its members are not told apart"
         raise SignatureError(

@@ -13,6 +13,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module, take_apart
 from jax_enzyme.ir.reach import made_of, reached
@@ -278,6 +279,8 @@ def rewrite(function: Function, change_of: Callable[[I.Instruction], Change | No
             replaced[instruction] = value
             if value in made:
                 value.name = instruction.name
+                if is_common(instruction):
+                    mark_common(value)
     replace_values(function, replaced)
     forget_records(function, gone)
 

@@ -60,6 +60,19 @@ CASES = {
     "rows that are made of the one before": Shared(
         _ROWS.replace("CHUNK", "8").replace("BEFORE", "(i % 8 ? row[i - 1][j] : 0)"), "", "it calls `malloc`", n=8000
     ),
+    "vectors of vectors": Shared(
+        """#include <cmath>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+  std::vector<std::vector<double>> a(n / 80, std::vector<double>(80));
+#pragma omp parallel for
+  for (int i = 0; i < n / 80; i++)
+    for (int j = 0; j < 80; j++) a[i][j] = std::sin(x[i * 80 + j]);
+  for (int i = 0; i < n; i++) y[i] = a[i / 80][i % 80] * x[i];
+}""",
+        "pjv",
+        lang="c++",
+    ),
     "what the last iteration made is added to by those of the next run": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {

@@ -20,6 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -492,9 +493,10 @@ class Emitter(ABC):
                 number = at.binary("add", scaled, index, ("nuw", "nsw"))
         return const_int(T.I32, 0) if number is None else number
 
-    def refuse(self, at: Builder) -> None:
-        """Ends the kernel: its threads came to different meetings."""
-        fail(self.module, at, "je.diverged", _DIVERGED)
+    def refuse(self, at: Builder, branch: I.Instruction | None = None) -> None:
+        """Ends the kernel: its threads came to different meetings, after a branch, where there was one alone."""
+        place = None if branch is None else location(self.module, branch)
+        fail(self.module, at, f"je.diverged.{place}", f"{_DIVERGED}: {place}" if place else _DIVERGED)
 
 
 def product(at: Builder, left: Value, right: Value) -> Value:

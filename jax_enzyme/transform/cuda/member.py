@@ -281,7 +281,7 @@ class Member:
             agreed = at.binary("or", at.icmp("eq", before, const_int(T.I32, -1)), at.icmp("eq", before, mine))
             good, bad = group.new_block("agreed"), group.new_block("diverged")
             at.cond_br(agreed, good, bad)
-            group.refuse(Builder(bad))
+            group.refuse(Builder(bad), block.terminator)
             at = Builder(good)
         at.store(mine, decision)
         return at

@@ -23,7 +23,7 @@ from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
@@ -305,5 +305,6 @@ def _check_inlined(module: Module, body: Function) -> None:
         if (own and function is not body) or any(v is body for i in function.instructions() for v in i.operands):
             raise LoweringError(
                 f"`{function.name}` is recursive or called through a pointer, and depends on its thread",
-                remedy="make it a function that can be inlined, or give it the number of the thread",
+                function_location(module, function),
+                "make it a function that can be inlined, or give it the number of the thread",
             )
