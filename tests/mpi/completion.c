@@ -192,3 +192,17 @@ void located(int n, const double *x, double *y) {
     if (rank() == 0)
         for (int i = 0; i < n; i++) y[i] += own[i].value * x[i] * own[i].place;
 }
+
+void located_before(int n, const double *x, double *y) {
+    struct located {
+        double value;
+        int place;
+    } own[MOST], most[MOST], least[MOST];
+    for (int i = 0; i < n; i++) {
+        own[i].value = x[i] * x[i], own[i].place = rank() + 1;
+        least[i].value = 0;
+    }
+    MPI_Scan(own, most, n, MPI_DOUBLE_INT, MPI_MAXLOC, WORLD);
+    MPI_Exscan(own, least, n, MPI_DOUBLE_INT, MPI_MINLOC, WORLD);
+    for (int i = 0; i < n; i++) y[i] = most[i].value * most[i].place + least[i].value * x[i];
+}

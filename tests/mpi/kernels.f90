@@ -123,3 +123,23 @@ subroutine fortran_located(n, x, y)
   call MPI_Allreduce(own, best, n, MPI_2DOUBLE_PRECISION, MPI_MINLOC, MPI_COMM_WORLD, error)
   y = best(1, :) * best(2, :) * x
 end subroutine
+
+! Begun for all processes.
+subroutine fortran_begun(n, x, y)
+  use mpi_f08
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: own, total, first(n), all(n, 8)
+  integer :: processes
+  type(MPI_Request) :: requests(4)
+  call MPI_Comm_size(MPI_COMM_WORLD, processes)
+  own = sum(exp(x))
+  first = x
+  call MPI_Iallreduce(own, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, requests(1))
+  call MPI_Iallgather(x, n, MPI_DOUBLE_PRECISION, all, n, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, requests(2))
+  call MPI_Ibcast(first, n, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, requests(3))
+  call MPI_Ibarrier(MPI_COMM_WORLD, requests(4))
+  call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE)
+  y = total * first * sum(all(:, 1:processes), dim=2)
+end subroutine

@@ -17,7 +17,10 @@ jax.config.update("jax_enable_x64", True)
 
 SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
-OF_COMPLETION = ("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts", "crossed", "located")
+OF_COMPLETION = (
+    *("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts"),
+    *("crossed", "located", "located_before"),
+)
 N = 5
 
 
@@ -153,6 +156,13 @@ def located(x: jax.Array) -> jax.Array:
     return (value.max(0) * x * most).at[0].add(value.min(0) * x[0] * least)
 
 
+def located_before(x: jax.Array) -> jax.Array:
+    v = x**2
+    place = jnp.stack([jnp.argmax(v[: r + 1], axis=0) + 1 for r in range(len(x))])
+    before = jnp.concatenate([jnp.zeros((1, x.shape[1])), lax.cummin(v, axis=0)[:-1]])
+    return lax.cummax(v, axis=0) * place + before * x
+
+
 def columns_again(x: jax.Array) -> jax.Array:
     column, y = x**2, x
     for _ in range(3):
@@ -194,10 +204,12 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "begun": begun,
     "begun_parts": begun_parts,
     "located": located,
+    "located_before": located_before,
     "columns_again": columns_again,
     "fortran": halos,
     "fortran_types": columns,
     "fortran_any": lambda x: jnp.roll(x, 1, axis=0) ** 2 * x + x.prod(0)[: len(x), None] + x[0, 0] * x[-1, :1],
+    "fortran_begun": lambda x: jnp.exp(x).sum() * x[0] * x.sum(0) * jnp.ones_like(x),
     "fortran_located": lambda x: 3 * x.min(0) ** 3 * x,
     "fortran_totals": lambda x: (x**2).sum() * x * jnp.roll(x, 1, axis=0),
 }
