@@ -58,6 +58,29 @@ def test_ways_that_part_and_join(n: int) -> None:
     checked(kernel(body, n, n), x, v + v[t ^ 1])
 
 
+@pytest.mark.parametrize("how", ["if (t < 4)", "if (t >= 4) return;"])
+def test_lanes_that_are_not_there_give_zero(how: str) -> None:
+    """Also where they were there before: what they shared then is not read."""
+    body = """double v = x[t]; y[t] = v;
+      for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(~0u, v, o);
+      HOW {
+        v = v * x[t];
+        for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xfu, v, o);
+        y[t] = v;
+      }"""
+    x = values(32)
+
+    def total(v: np.ndarray) -> np.ndarray:
+        for o in (16, 8, 4, 2, 1):
+            v = v + np.where(np.arange(len(v)) + o < 32, np.concatenate([v, np.zeros(o)])[o:], v)
+        return v
+
+    v = np.where(np.arange(32) < 4, total(x) * x, 0)
+    for o in (16, 8, 4, 2, 1):
+        v[:4] += np.concatenate([v, np.zeros(o)])[o : o + 4]
+    checked(kernel(body.replace("HOW", how), 32, 32), x, np.where(np.arange(32) < 4, v, x))
+
+
 def test_loops_of_different_lengths() -> None:
     body = """double v = x[t];
       for (int k = 0; k < t % 5; k++) {

@@ -42,12 +42,6 @@ def for_divergent_group(module: Module, function: Function, group: Group, common
     return Dispatcher(module, function, group, common).run()
 
 
-def may_diverge(function: Function, group: Group) -> bool:
-    """May members take different ways to meetings of the group?"""
-    prepare(function, group)
-    return bool(Uniformity(function, [a.index for a in group.axes], (*group.meets, *group.outer)).decided)
-
-
 class Separate(Uniformity):
     """The facts where members share nothing but what the larger group knows. There is no skeleton."""
 

@@ -28,8 +28,8 @@ from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED,
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
 from jax_enzyme.transform.cuda.blocks import Block, take_numbers
-from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
-from jax_enzyme.transform.cuda.group import Axis, Group
+from jax_enzyme.transform.cuda.dispatch import for_divergent_group
+from jax_enzyme.transform.cuda.group import Axis, Group, prepare
 from jax_enzyme.transform.cuda.guarded_loops import trim_loops
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.host import to_host
@@ -37,10 +37,11 @@ from jax_enzyme.transform.cuda.in_step import keep_in_step
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
 from jax_enzyme.transform.cuda.shared_addresses import has_shared_addresses, make_pointers
-from jax_enzyme.transform.cuda.shuffles import lower_shuffles
+from jax_enzyme.transform.cuda.shuffles import forget_lanes, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.turning import OF_BLOCK, OF_WARP, turn_loops
+from jax_enzyme.transform.cuda.uniform import Uniformity
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.input_writes import accesses_behind
 from jax_enzyme.transform.joins import optimise_meetings
@@ -314,7 +315,11 @@ def _warp(module: Module, kernel: Function, block: Block, waits: tuple[str, ...]
     """From a lane to a warp. The last warp of a block may have fewer lanes."""
     common = lower_shuffles(module, kernel)
     group = Group((block.lanes(),), (marks.MEET_WARP,), (marks.MEET_BLOCK, *waits))
-    if may_diverge(kernel, group):
+    prepare(kernel, group)
+    facts = Uniformity(kernel, [marks.LANE], (*group.meets, *group.outer))
+    if facts.decided or any(facts.cfg.reaches(met, left) for left in facts.leaving for met in facts.meeting):
+        forget_lanes(kernel, common)
+    if facts.decided:
         return for_divergent_group(module, kernel, group, common)
     return for_group(module, kernel, group, common)
 

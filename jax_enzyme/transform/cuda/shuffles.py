@@ -10,7 +10,7 @@ which an index that wraps around would not. There is room for that on both sides
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from jax_enzyme.analysis.folding import evaluated
 from jax_enzyme.ir import instructions as I
@@ -47,6 +47,17 @@ def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
     rewrite(function, change_of)
     function.entry.instructions[0:0] = top.block.instructions
     return frozenset(shared.values())
+
+
+def forget_lanes(function: Function, shared: Collection[Value]) -> None:
+    """Clears what a lane shared behind the shuffle: a later one of fewer lanes finds zeros in the place of those that
+    are not there. Meetings end their blocks."""
+    given = [(b, i) for b in function.blocks for i in b.instructions if isinstance(i, I.Store)]
+    for block, store in given:
+        if I.base_of(store.operands[1]) in shared:
+            (reading,) = block.successors
+            (behind,) = reading.successors
+            Builder.behind_phis(behind).store(zero(store.operands[0].type), store.operands[1])
 
 
 def _distances(source: Value, lanes: Iterable[Value]) -> list[int] | None:
