@@ -77,11 +77,15 @@ def test_block_loads_scans_and_exchanges() -> None:
 def test_warps_and_what_blocks_before_hold() -> None:
     subject = kernel(
         """typedef cub::WarpReduce<double, 16> Reduce; typedef cub::WarpScan<double> Warp;
-        typedef cub::BlockScan<double, 32> Block;
-        __shared__ Reduce::TempStorage r[2]; __shared__ Warp::TempStorage w; __shared__ Block::TempStorage b;
+        typedef cub::BlockScan<double, 32> Block; typedef cub::BlockScan<double2, 32> Composed;
+        __shared__ Composed::TempStorage c; __shared__ Reduce::TempStorage r[2]; __shared__ Warp::TempStorage w;
+        __shared__ Block::TempStorage b;
         Running running{0.25};
+        Steps steps{double2{0.5, 0.25}};
         for (int i = 0; i < 64; i += 32) {
-          double v = x[i + t], before, sum = Reduce(r[t / 16]).Sum(v, 9);
+          double2 step[1] = {{0.5 + x[i + t], x[i + t]}};
+          Composed(c).InclusiveScan(step, step, Then(), steps);
+          double v = step[0].y, before, sum = Reduce(r[t / 16]).Sum(v, 9);
           Warp(w).ExclusiveSum(v, before);
           Block(b).InclusiveSum(v, v, running);
           __syncthreads();
@@ -89,14 +93,21 @@ def test_warps_and_what_blocks_before_hold() -> None:
         }""",
         """#include <cub/cub.cuh>
         struct Running { double total; __device__ double operator()(double sum) {
-          double old = total; total += sum; return old; } };""",
+          double old = total; total += sum; return old; } };
+        struct Then { __device__ double2 operator()(double2 f, double2 g) const {
+          return {g.x * f.x, g.x * f.y + g.y}; } };
+        struct Steps { double2 all; __device__ double2 operator()(double2 next) {
+          double2 old = all; all = Then()(all, next); return old; } };""",
         n=64,
     )
     x = values(64)
-    rows = x.reshape(2, 32)
+    v, state = np.zeros(64), 0.25
+    for i in range(64):
+        v[i] = state = (0.5 + x[i]) * state + x[i]
+    rows = v.reshape(2, 32)
     before = (np.cumsum(rows, 1) - rows).ravel()
-    sums = np.where(np.arange(64) % 16, 0, x.reshape(4, 16)[:, :9].sum(1).repeat(16) ** 2)
-    np.testing.assert_allclose(subject.run((), [x])[0], (np.cumsum(x) + 0.25) * before + sums, rtol=1e-12)
+    sums = np.where(np.arange(64) % 16, 0, v.reshape(4, 16)[:, :9].sum(1).repeat(16) ** 2)
+    np.testing.assert_allclose(subject.run((), [x])[0], (np.cumsum(v) + 0.25) * before + sums, rtol=1e-12)
     agree(three_way(subject, [x]))
 
 

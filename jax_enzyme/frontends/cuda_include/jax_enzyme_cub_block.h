@@ -174,25 +174,34 @@ template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int
   template <class A, class B> __JE_MEMBER void ExclusiveSum(A &&in, B &out, T &aggregate) {
     ExclusiveScan(in, out, T(), cub::Sum(), aggregate);
   }
-  template <class B, class P, class = decltype(&P::operator())>
-  __JE_MEMBER void ExclusiveSum(T in, B &out, P &prefix) {
-    T aggregate, other = before(in, cub::Sum(), aggregate), total = asked(prefix, aggregate);
-    out = thread() == 0 ? total : total + other;
+  template <class F, class P, class = decltype(&P::operator())>
+  __JE_MEMBER void ExclusiveScan(T in, T &out, F combined, P &prefix) {
+    T aggregate, other = before(in, combined, aggregate), total = asked(prefix, aggregate);
+    out = thread() == 0 ? total : combined(total, other);
   }
-  template <int N, class P, class = decltype(&P::operator())>
-  __JE_MEMBER void ExclusiveSum(T (&in)[N], T (&out)[N], P &prefix) {
-    T aggregate, other = before(__je_reduced(in, cub::Sum()), cub::Sum(), aggregate), total = asked(prefix, aggregate);
-    exclusive(in, out, cub::Sum(), thread() == 0 ? total : total + other);
+  template <int N, class F, class P, class = decltype(&P::operator())>
+  __JE_MEMBER void ExclusiveScan(T (&in)[N], T (&out)[N], F combined, P &prefix) {
+    T aggregate, other = before(__je_reduced(in, combined), combined, aggregate), total = asked(prefix, aggregate);
+    exclusive(in, out, combined, thread() == 0 ? total : combined(total, other));
   }
-  template <class B, class P, class = decltype(&P::operator())>
-  __JE_MEMBER void InclusiveSum(T in, B &out, P &prefix) {
-    ExclusiveSum(in, out, prefix);
-    out = out + in;
+  template <class F, class P, class = decltype(&P::operator())>
+  __JE_MEMBER void InclusiveScan(T in, T &out, F combined, P &prefix) {
+    T other;
+    ExclusiveScan(in, other, combined, prefix);
+    out = combined(other, in);
   }
-  template <int N, class P, class = decltype(&P::operator())>
-  __JE_MEMBER void InclusiveSum(T (&in)[N], T (&out)[N], P &prefix) {
-    T aggregate, other = before(__je_reduced(in, cub::Sum()), cub::Sum(), aggregate), total = asked(prefix, aggregate);
-    inclusive(in, out, cub::Sum(), thread() == 0 ? total : total + other);
+  template <int N, class F, class P, class = decltype(&P::operator())>
+  __JE_MEMBER void InclusiveScan(T (&in)[N], T (&out)[N], F combined, P &prefix) {
+    T aggregate, other = before(__je_reduced(in, combined), combined, aggregate), total = asked(prefix, aggregate);
+    inclusive(in, out, combined, thread() == 0 ? total : combined(total, other));
+  }
+  template <class A, class B, class P, class = decltype(&P::operator())>
+  __JE_MEMBER void ExclusiveSum(A &&in, B &out, P &prefix) {
+    ExclusiveScan(in, out, cub::Sum(), prefix);
+  }
+  template <class A, class B, class P, class = decltype(&P::operator())>
+  __JE_MEMBER void InclusiveSum(A &&in, B &out, P &prefix) {
+    InclusiveScan(in, out, cub::Sum(), prefix);
   }
 };
 
