@@ -80,10 +80,11 @@ def run(module: Module, passes: Sequence[str], only: Collection[str] | None = No
 
 
 def optimise(module: Module, level: int = 2, *, vectorise: bool = False, unroll: bool = False) -> Module:
-    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling."""
+    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling; never are
+    instructions copied to thread a jump."""
 
     def pipeline(parsed: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-        run_on_module(builder.getModulePassManager(), parsed, builder)
+        run_on_module(builder.getModulePassManager(), parsed, builder, jumps_stay=True)
 
     return _through(module, pipeline, level, vectorise, unroll)
 
@@ -92,7 +93,7 @@ def optimised_text(text: str) -> str:
     """The same for a module as text: LLVM's own, which keeps what is no concern of ours."""
     parsed = llvm.parse_assembly(text, llvm.create_context())
     builder = _builder(parsed.triple)
-    run_on_module(builder.getModulePassManager(), parsed, builder)
+    run_on_module(builder.getModulePassManager(), parsed, builder, jumps_stay=True)
     return str(parsed)
 
 
