@@ -20,7 +20,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failure_sites import FAILS
 from jax_enzyme.transform.rewriting import phis, redirect_phis
@@ -48,6 +48,8 @@ def insert_checks(function: Function, before: Checks, behind: Checks, declaratio
         if not any(i in before or i in behind for i in block.instructions):
             continue
         old, block.instructions = block.instructions, []
+        if block is function.entry:
+            old = _variables_first(old, before, behind)
         current, successors = block, list(dict.fromkeys(old[-1].successors))
         for instruction in old:
             for check in before.get(instruction, ()):
@@ -59,6 +61,18 @@ def insert_checks(function: Function, before: Checks, behind: Checks, declaratio
             for successor in successors:
                 redirect_phis(successor, block, current)
     function.blocks = made
+
+
+def _variables_first(instructions: list[I.Instruction], before: Checks, behind: Checks) -> list[I.Instruction]:
+    """A variable of fixed size that comes behind a check would be in no entry block, and so one that is made at run
+    time: it would go to the heap, where LLVM knows nothing of it."""
+    fixed = [
+        i
+        for i in instructions
+        if isinstance(i, I.Alloca) and int_value(i.operands[0]) is not None and i not in before and i not in behind
+    ]
+    moved = set(fixed)
+    return [*fixed, *(i for i in instructions if i not in moved)]
 
 
 def _insert(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.codegen import derived
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.writer import to_text
 from tests.support.tools import need
 
 X = np.arange(1.0, 5.0)
@@ -51,6 +56,9 @@ real(8) function k(n, which, x) bind(c)
     allocate(grown(n))
     deallocate(grown)
     deallocate(grown) ! deallocated
+  case (9)
+    allocate(grown(n))
+    allocate(grown(2 * n)) ! twice
   case default
     i = int(x(4) * 1d8) + nint(-x(4)) + floor(-x(1))
   end select
@@ -66,6 +74,7 @@ MISTAKES = [
     "member: reads what nothing wrote: local variable `one`",
     "nullified: reads at a null pointer",
     "deallocated: deallocates what is not allocated",
+    "twice: allocates what is allocated already",
 ]
 RUST = """
 #[no_mangle]
@@ -119,6 +128,38 @@ def test_mistakes_in_fortran_are_errors_with_their_lines() -> None:
         for run in (kernel, jax.jit(jax.grad(kernel, argnums=1))):
             with pytest.raises(jax.errors.JaxRuntimeError, match=rf"kernel `k` (?s:.*){what}.*\(kernel\.f90:{line}\b"):
                 jax.block_until_ready(run(which, X))
+
+
+TWO = """
+subroutine k(n, x, y) bind(c)
+  integer, value :: n
+  real(8) :: x(n), y
+  real(8), allocatable :: a(:), b(:)
+  allocate(a(n), b(n))
+  a = x
+  b = a
+  y = b(n) / (n / 2)
+end subroutine
+"""
+
+
+def test_variables_behind_checks_stay_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the heap, LLVM would read what describes an array anew for each element that is assigned."""
+    need("flang-22")
+    made: list[str] = []
+    whole = derived.sanitized
+
+    def kept(*given: Any) -> ArrayFunction:
+        result = whole(*given)
+        made.append(to_text(result.module))
+        return result
+
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
+    monkeypatch.setattr(derived, "sanitized", kept)
+    kernel = je.kernel(TWO, "k", "n: i32, x: f64[n], out y: f64[]", lang="fortran", options=CHECKED)
+    assert kernel(X) == 2.0
+    own = made[0][made[0].index("@je.primal(") :]
+    assert "@malloc" not in own[: own.index("\n}")]
 
 
 def test_mistakes_in_rust_have_the_lines_of_the_kernel() -> None:
