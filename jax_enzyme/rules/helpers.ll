@@ -440,3 +440,17 @@ define internal i32 @je.section(i32 %number) nounwind willreturn memory(none) {
 entry:
   ret i32 %number
 }
+
+; How many bytes the number has with which a text begins, spaces before it included: what rules for strtod cannot say.
+define internal i64 @je.number_length(ptr %text) nounwind willreturn {
+entry:
+  %end = alloca ptr
+  %number = call double @strtod(ptr %text, ptr %end)
+  %behind = load ptr, ptr %end
+  %to = ptrtoint ptr %behind to i64
+  %from = ptrtoint ptr %text to i64
+  %length = sub i64 %to, %from
+  ret i64 %length
+}
+
+declare double @strtod(ptr, ptr)

@@ -2,13 +2,15 @@
 
 Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results,
 reductions of vectors and what moves their lanes become scalar calls with a rule each (`rules.table`), arithmetic,
-shuffles, and stores; texts that are copied, copies of as many bytes; what searches memory gives a distance in that:
+shuffles, and stores; texts that are copied, copies of as many bytes; what searches memory, and what says where a number
+in a text ends, gives a distance in that:
 
     before    %r = call double @modf(double %x, ptr %p)
               %z = call { double, double } @cexp(double %a, double %b)
               %s = call double @llvm.vector.reduce.fadd.v2f64(double %t, <2 x double> %v)
               %c = call ptr @strcpy(ptr %to, ptr %from)
               %q = call ptr @memchr(ptr %memory, i32 %byte, i64 %size)
+              %d = call double @strtod(ptr %text, ptr %end)
 
     after     %r = call double @je.modf_fraction.f64(double %x)
               %i = call double @llvm.trunc.f64(double %x)
@@ -31,6 +33,10 @@ shuffles, and stores; texts that are copied, copies of as many bytes; what searc
               %distance = sub i64 %to.found, %to.memory
               %place = getelementptr i8, ptr %memory, i64 %distance
               %q = select i1 %none, ptr null, ptr %place
+              %d = call double @strtod(ptr %text, ptr null)
+              %w = call i64 @je.number_length(ptr %text)
+              %behind = getelementptr i8, ptr %text, i64 %w
+              store ptr %behind, ptr %end
 
 The `je.*` functions are declarations that `rules.helpers.link` completes; their values are those of the original calls.
 A call that the module defines itself, or whose type is not the library's, stays.
@@ -44,10 +50,11 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, Module, declared_callee
-from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, declared_callee
+from jax_enzyme.ir.values import ConstantNull, Value, int_value
 from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
 from jax_enzyme.rules.declare import PURE, Declarations
+from jax_enzyme.rules.effects import NUMBER_LENGTH
 from jax_enzyme.rules.emit import emit
 from jax_enzyme.rules.expr import parse
 from jax_enzyme.rules.names import canonical
@@ -115,6 +122,7 @@ _EXTENDED = (T.FloatType("x86_fp80"), T.FloatType("fp128"))
 """What `long double` is: on x86, and on aarch64."""
 _WITHOUT_HELPERS = frozenset({"sincos", "modf", "frexp", "cdivide", *REAL_PARTS})
 """What is lowered in a type that is wider than the helpers' double, too."""
+_READS = ("nounwind", "willreturn", "memory(read)")
 _LOWERED = ("je.lowered", MDNode())
 """Says of a call that all is done."""
 _FAR = 1 << 20
@@ -233,6 +241,17 @@ def _search(site: _Site) -> Value:
     return builder.select(builder.icmp("eq", found, null), null, place)
 
 
+def _number(site: _Site) -> Value | None:
+    """The number that a text begins with; the address behind it goes where the second argument leads."""
+    text, end = site.arguments
+    builder, callee = site.builder, site.call.callee
+    assert isinstance(callee, Function)
+    length = site.declarations.function(NUMBER_LENGTH, T.FunctionType(T.I64, (T.PTR,)), _READS)
+    number = builder.call(callee, [text, ConstantNull(T.PTR)])
+    builder.store(builder.gep(T.I8, text, [builder.call(length, [text])]), end)
+    return number
+
+
 def _analytic(name: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         flat = site.parts()
@@ -293,6 +312,7 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "strcat": _strcat,
     "strncpy": _strncpy,
     **dict.fromkeys(("memchr", "strchr", "strrchr", "strstr"), _search),
+    **dict.fromkeys(("strtod", "strtof"), _number),
     "fortran_mod": lambda site: site.math("fmod", *site.arguments[:2]),
     "fortran_modulo": _modulo,
     "cpowi": _analytic("cpowi"),
@@ -315,6 +335,7 @@ _SHAPES: Mapping[str, str] = {
     "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",
     "posix_memalign": "i:pii", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
     "memchr": "p:pii", "strchr": "p:pi", "strrchr": "p:pi", "strstr": "p:pp",
+    "strtod": "f:pp", "strtof": "f:pp",
     "fortran_mod": "f:ffpi", "fortran_modulo": "f:ffpi", "cpowi": "c:ci",
     "cabs": "f:c", "carg": "f:c", "creal": "f:c", "cimag": "f:c", "conj": "c:c", "cproj": "c:c",
     "cmultiply": "c:cc", "cdivide": "c:cc", "cpow": "c:cc",
@@ -333,9 +354,19 @@ def _lowering(instruction: I.Instruction) -> _Lowering | None:
         name = canonical(callee.name, _INTRINSICS)
         return _INTRINSICS[name] if name is not None and not _scalable(instruction) else None
     name = canonical(callee.name, _LIBRARY)
+    if name in ("strtod", "strtof") and not _is_there(instruction.arguments[1]):
+        return None
     if name is None or not _fits(instruction.function_type, _SHAPES.get(name, "c:c"), name in _WITHOUT_HELPERS):
         return None
     return _LIBRARY[name]
+
+
+def _is_there(pointer: Value) -> bool:
+    """Whether a pointer certainly leads to memory, as null does not."""
+    if isinstance(pointer, I.GetElementPtr) and "inbounds" in pointer.flags:
+        offsets = [int_value(index) for index in pointer.operands[1:]]
+        return _is_there(pointer.operands[0]) or (None not in offsets and any(offsets))
+    return isinstance(pointer, I.Alloca | GlobalVariable)
 
 
 def _scalable(call: I.Call) -> bool:

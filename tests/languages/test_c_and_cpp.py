@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -182,3 +185,73 @@ def test_qsort_is_stable_and_sorts() -> None:
     (result,) = kernel.run((), [values])
     order = np.argsort(values**2, kind="stable")
     np.testing.assert_allclose(result, (values**2)[order] * np.arange(1, 258) + values[order])
+
+
+def test_a_formula_in_text_is_parsed() -> None:
+    """`strtod` says where a number ends, and the parser goes on there."""
+    source = """#include <stdlib.h>
+static const char *at;
+static double factor(double x) {
+  while (*at == ' ') at++;
+  if (*at == 'x') return at++, x;
+  struct { const char *from; char *end; } number = {at};
+  double value = *at == '0' ? strtod(at, &number.end) : strtof(at, &number.end);
+  if (number.end == at) abort();
+  at = number.end;
+  return value;
+}
+static double product(double x) {
+  double p = factor(x);
+  while (*at == '*') at++, p *= factor(x);
+  return p;
+}
+double k(int n, const double *x) {
+  double sum = 0;
+  for (int i = 0; i < n; i++)
+    for (at = "2.5*x*x+ 0x1p-2*x+x*1e1"; *at; at += *at == '+') sum += product(x[i]);
+  return sum;
+}"""
+    kernel = native(source, "k", "n: i32, x: f64[n] -> f64", {"n": 5})
+    agree(three_way(kernel, [X]))
+    np.testing.assert_allclose(kernel.run((), [X])[0], np.sum(2.5 * X**2 + 10.25 * X))
+
+
+def test_where_numbers_in_text_end() -> None:
+    """As the C library says, and with its values."""
+    pieces = (
+        "",
+        "-",
+        "+",
+        " ",
+        "12",
+        ".",
+        ".5",
+        "e3",
+        "E-",
+        "0x",
+        "0X.8P-1",
+        "p4",
+        "infinit",
+        "INFINITY",
+        "nan(a_1)",
+        "nan(-)",
+    )
+    texts = ["".join(words) for words in product(pieces, repeat=2)]
+    listed = ",".join(f'"{text}"' for text in texts)
+    source = f"""#include <stdlib.h>
+void k(int n, const double *x, double *y) {{
+  static const char *const texts[] = {{{listed}}};
+  for (int i = 0; i < n; i += 2) {{
+    char *end;
+    y[i] = strtod(texts[i / 2], &end);
+    y[i + 1] = end - texts[i / 2];
+  }}
+}}"""
+    kernel = native(source, "k", VECTOR, {"n": 2 * len(texts)})
+    (found,) = kernel.run((), [np.zeros(2 * len(texts))])
+    strtod = ctypes.CDLL(None).strtod
+    strtod.restype, end = ctypes.c_double, ctypes.c_void_p()
+    for text, got in zip(texts, found.reshape(-1, 2), strict=True):
+        buffer = ctypes.create_string_buffer(text.encode())
+        value = strtod(buffer, ctypes.byref(end))
+        np.testing.assert_array_equal(got, (value, (end.value or 0) - ctypes.addressof(buffer)), text)
