@@ -112,8 +112,16 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) ->
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
     pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True)
-    native, builder = _through(pipeline, module, options)
-    if pairs and not _is_valid(native):  # LLVM 22's vectoriser of straight-line code may use a value before it is made
+    try:
+        native, builder = _through(pipeline, module, options)
+        if pairs:
+            native.verify()
+    except (
+        LoweringError,
+        RuntimeError,
+    ):  # LLVM 22's vectoriser of straight-line code may use a value before it is made
+        if not pairs:
+            raise
         native, builder = _through(replace(pipeline, slp=False), module, options)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
@@ -137,14 +145,6 @@ def _through(pipeline: Pipeline, module: Module, options: Options) -> tuple[llvm
         inline_marked(native, builder)
         return unrolling.optimised(module, native, pipeline, builder), builder
     return pipeline.run(native, builder), builder
-
-
-def _is_valid(native: llvm.ModuleRef) -> bool:
-    try:
-        native.verify()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _parsed(text: str) -> llvm.ModuleRef:

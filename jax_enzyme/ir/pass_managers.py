@@ -2,17 +2,24 @@
 
 llvmlite means to free one with the Python object that stands for it, but as of 0.50 the method of the base class that
 comes first does nothing: every pipeline would leave some fifty kilobytes.
+
+Its LLVM has its assertions on. One that fails ends the run with a LoweringError; what the run was given is not freed
+then, since freeing it could fail as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from ctypes import c_void_p, cast
 from threading import Lock
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import _guarded
 from jax_enzyme.working import waiting_for
 
 _THRESHOLD = "jump-threading-threshold"
@@ -27,16 +34,34 @@ def run_on_module(
     manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder, *, jumps_stay: bool = False
 ) -> None:
     """Runs the passes on a module; `jumps_stay`: no instruction is copied to thread a jump. The manager is gone
-    afterwards."""
+    afterwards. LoweringError where LLVM fails at it: then the module and the builder are gone as well."""
 
     def run() -> None:
-        try:
-            with _running(jumps_stay=jumps_stay):
-                manager.run(module, builder)
-        finally:
-            _free(manager)
+        with _running(jumps_stay=jumps_stay):
+            _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module)
+        _free(manager)
 
     waiting_for(run)
+
+
+def _run(
+    name: str,
+    manager: llvm.ModulePassManager | llvm.FunctionPassManager,
+    code: llvm.ModuleRef | llvm.ValueRef,
+    builder: llvm.PassBuilder,
+    module: llvm.ModuleRef,
+) -> None:
+    """What `manager.run` does with code of a module, by llvmlite's function of this name. `_RUNNING` is held."""
+    given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
+    function = getattr(ffi.lib, name)._cfn
+    if _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given))):
+        return
+    for lost in (manager, builder, module, vars(module)["_context"]):
+        lost.detach()
+    raise LoweringError(
+        "LLVM could not optimise the code of a kernel: an assertion of its own failed",
+        remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
+    )
 
 
 @contextmanager
@@ -64,13 +89,11 @@ def run_on_functions(
     manager: llvm.FunctionPassManager, functions: Iterable[llvm.ValueRef], builder: llvm.PassBuilder
 ) -> None:
     """Runs the passes on every function that is defined. The manager is gone afterwards."""
-    try:
-        with _running(jumps_stay=False):
-            for function in functions:
-                if not function.is_declaration:
-                    manager.run(function, builder)
-    finally:
-        _free(manager)
+    with _running(jumps_stay=False):
+        for function in functions:
+            if not function.is_declaration:
+                _run("LLVMPY_RunNewFunctionPassManager", manager, function, builder, function.module)
+    _free(manager)
 
 
 def _free(manager: llvm.ModulePassManager | llvm.FunctionPassManager) -> None:

@@ -1,0 +1,58 @@
+"""A failed assertion of LLVM's ends a run of passes, not the process."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+import pytest
+
+from jax_enzyme.codegen.optimise import object_code
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import _guarded, pass_managers, passes
+from jax_enzyme.ir.reader import parse
+
+_SOURCE = "define double @f(double %x) {\n  %y = fmul double %x, %x\n  ret double %y\n}\n"
+
+
+def _abort(function: str = "abort") -> bool:
+    return _guarded.call(ctypes.cast(getattr(ctypes.CDLL(None), function), ctypes.c_void_p).value or 0, 0, 0, 0)
+
+
+def test_what_aborts_returns() -> None:
+    assert [_abort(), _abort(), _abort("getpid")] == [False, False, True]
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(_abort()))
+    thread.start()
+    thread.join()
+    assert found == [False]
+
+
+def _failing(monkeypatch: pytest.MonkeyPatch, runs: int) -> list[int]:
+    """The first runs of passes abort; how many there are."""
+    seen: list[int] = []
+
+    def call(function: int, first: int, second: int, third: int) -> bool:
+        seen.append(function)
+        return _abort() if len(seen) <= runs else _guarded.call(function, first, second, third)
+
+    monkeypatch.setattr(pass_managers, "_guarded", type("", (), {"call": staticmethod(call)}))
+    return seen
+
+
+def test_code_is_made_again_without_the_vectoriser_of_straight_line_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = _failing(monkeypatch, 1)
+    code, _ = object_code(parse(_SOURCE), "f")
+    assert code and len(runs) >= 2
+
+
+def test_a_second_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    _failing(monkeypatch, 2)
+    with pytest.raises(LoweringError, match="an assertion of its own failed"):
+        object_code(parse(_SOURCE), "f")
+
+
+def test_single_passes_that_fail_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    _failing(monkeypatch, 1)
+    with pytest.raises(LoweringError, match="an assertion of its own failed"):
+        passes.optimised_text(_SOURCE)
