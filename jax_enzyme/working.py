@@ -76,16 +76,23 @@ def waiting_for(run: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     only between two steps of Python: there another thread does it, and finishes it unseen if it is not waited for."""
     if threading.current_thread() is not threading.main_thread() or sys.platform != "linux":
         return run(*args, **kwargs)  # elsewhere threads have too little stack for LLVM
-    result: Future[R] = Future()
+    future: Future[R] = Future()
+    threading.Thread(target=_work, args=(future, run, args, kwargs), name="jax_enzyme: LLVM").start()
+    try:
+        return future.result()
+    finally:
+        # An exception has this frame, which had it: a circle, with all modules of LLVM's in the frames above, and the
+        # collector frees the parts of a circle in any order, a context before the modules in it.
+        del future
 
-    def work() -> None:
-        try:
-            result.set_result(run(*args, **kwargs))
-        except BaseException as error:
-            result.set_exception(error)
 
-    threading.Thread(target=work, name="jax_enzyme: LLVM").start()
-    return result.result()
+def _work(future: Future[Any], run: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    try:
+        future.set_result(run(*args, **kwargs))
+    except BaseException as error:
+        future.set_exception(error)
+    finally:
+        del future
 
 
 class _Watch:
