@@ -54,11 +54,15 @@ def emit_product(
     declarations: Declarations,
     flags: tuple[str, ...] = (),
     known: Mapping[Expr, Value] | None = None,
+    quotients: dict[tuple[Value, Value], Value] | None = None,
 ) -> Value:
-    """`factor` times a formula, in the type of `factor`. `known`: the values of parts that are computed elsewhere."""
+    """`factor` times a formula, in the type of `factor`. `known`: the values of parts that are computed elsewhere,
+    `quotients` those of factors and divisors, which are noted, and used again for other formulas: of
+    `factor * (-y / x)` nothing is divided where `factor / x` is there."""
     wide = _computed_in(factor.type)
     emitter = _Emitter(builder, _widened(builder, environment, wide), declarations, wide, flags)
     emitter.done |= _widened(builder, known or {}, wide)
+    emitter.quotients = {} if quotients is None else quotients
     if isinstance(expr, Const) and abs(expr.value) == 1:
         return factor if expr.value == 1 else builder.unary("fneg", factor, flags)
     widened = factor if wide == factor.type else builder.cast("fpext", factor, wide)
@@ -98,6 +102,7 @@ class _Emitter:
         self.type = type_
         self.flags = flags
         self.done: dict[Expr, Operand] = {}
+        self.quotients: dict[tuple[Value, Value], Value] = {}
 
     def real(self, operand: Operand) -> Value:
         """An operand as a value of the floating-point type."""
@@ -119,14 +124,19 @@ class _Emitter:
                 return self.real(0.0)
             case Neg(operand):
                 return self.builder.unary("fneg", self.product(operand, factor), self.flags)
-            case Binary("/", Const(1 | -1 as sign), right):
-                quotient = self.builder.binary("fdiv", factor, self.real(self.operand(right)), self.flags)
-                return quotient if sign == 1 else self.builder.unary("fneg", quotient, self.flags)
+            case Binary("/", left, Var(name)) if (factor, self.environment[name]) in self.quotients:
+                return self.product(left, self.quotients[factor, self.environment[name]])
             case Where(condition, then, other) if _is_choice(expr):
                 chosen = self.truth(condition)
                 return self.builder.select(chosen, self.product(then, factor), self.product(other, factor))
             case _:
-                return self.builder.binary("fmul", factor, self.real(self.operand(expr)), self.flags)
+                result = self.builder.binary("fmul", factor, self.real(self.operand(expr)), self.flags)
+                match expr:
+                    case Binary("/", Const(1), Var(name)):
+                        self.quotients[factor, self.environment[name]] = result
+                    case _:
+                        pass
+                return result
 
     def operand(self, expr: Expr) -> Operand:
         """The value of a formula; what occurs in it twice is built once."""

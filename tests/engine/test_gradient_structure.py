@@ -11,8 +11,10 @@ import pytest
 
 from jax_enzyme import frontends
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.arrays import Augmented, Vjp
+from jax_enzyme.ir.arrays import Augmented, Pullback, Vjp
 from jax_enzyme.ir.module import Module
 from tests.kernels.corpus import case
 from tests.support.engine import agree, native, pulled, three_way
@@ -103,6 +105,17 @@ def test_what_iteration_numbers_decide_is_not_kept() -> None:
     (found,) = pulled(native(PAIRS, "pairs", text, {"n": x.size}), (kernel.vjp,), [x], [np.array(1.0)], {})
     before, after = np.cumsum(x) - x, np.cumsum((x * x)[::-1])[::-1] - x * x
     np.testing.assert_allclose(found, 2 * x * before + after, rtol=1e-12)
+
+
+def test_quotients_by_one_number_share_its_reciprocal() -> None:
+    """Of five divisions beside the two of the function, one is left."""
+    source = "double f(double x, double y, double z) { return (x / z) * (y / z); }"
+    text, point = "x: f64, y: f64, z: f64 -> f64", {"x": 0.7, "y": 1.3, "z": 0.9}
+    agree(three_way(native(source, "f", text, {}), [*point.values()]))
+    kernel = specialise(frontends.load(source, "f", lang="c"), text, point)
+    step = Pullback(kernel.vjp.wanted, kernel.vjp.seeded)
+    function = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,), kernel.options)
+    assert optimised_text(entry_module(function)).count("fdiv") <= 3
 
 
 @pytest.mark.parametrize("numerator", [1, -1])

@@ -298,6 +298,7 @@ class Adjoints:
         rule = active_rule(self._facts.module, self._facts.origin.get(instruction, instruction), self._facts.rules)
         names = variables_of(instruction)
         adjoint = self.take(instruction)
+        quotients: dict[tuple[Value, Value], Value] = {}
         for index, partial in nonzero_partials(rule):
             operand = instruction.operands[index]
             if not self.is_active(operand):
@@ -308,7 +309,7 @@ class Adjoints:
             needed = sorted(variables_beside(partial, called))
             environment = {name: self._sources.value(names[name]) for name in needed}
             known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
-            term = self._partials.scaled(partial, environment, adjoint, known)
+            term = self._partials.scaled(partial, environment, adjoint, known, quotients)
             if (environment or known) and self._facts.may_be_dropped(instruction):
                 term = self._unless_unused(term, adjoint)
             self.add(operand, term)

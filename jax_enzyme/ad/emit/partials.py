@@ -73,9 +73,12 @@ class Partials:
         environment: Mapping[str, Value],
         factor: Value,
         known: Mapping[Expr, Value] | None = None,
+        quotients: dict[tuple[Value, Value], Value] | None = None,
     ) -> Value:
-        """`partial * factor`, in the factor's type. `known`: the values of parts of the partial."""
-        return emit_product(partial, factor, self.builder, environment, self._declarations, PRODUCT_FLAGS, known)
+        """`partial * factor`, in the factor's type. `known`: the values of parts of the partial; `quotients`: those of
+        factors and divisors that the partials of one instruction share."""
+        declarations = self._declarations
+        return emit_product(partial, factor, self.builder, environment, declarations, PRODUCT_FLAGS, known, quotients)
 
     def add(self, total: Value | None, term: Value) -> Value:
         """`total + term`, where no total is zero; element by element for aggregates."""
