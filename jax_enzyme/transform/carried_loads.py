@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from jax_enzyme.analysis.accesses import Access
-from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.extents import left
 from jax_enzyme.analysis.layout import DataLayout
@@ -40,6 +39,7 @@ from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -113,6 +113,7 @@ class _Loading:
         self._layout = DataLayout(self._module)
         self._points_to = PointsTo(self._module, self._root)
         self._memory = MemoryUses(self._root, self._points_to, self._layout)
+        self._unwritten = Unwritten(self._facts, self._memory)
         replaced: dict[Value, Value] = {}
         for loop, phi, marks in wanted:
             value = self._again_in(loop, phi, marks)
@@ -266,23 +267,14 @@ class _Loading:
         here = place.first + Polynomial.atom(self._facts.iteration(loop)).scale(place.step)
         for access in self._memory.inside(loop):
             block = self._facts.block_of[access.instruction]
-            if access is own or not access.writes or self._leads_elsewhere(access, own, loop):
+            if access is own or not access.writes or not self._points_to.may_meet(access.objects, own.objects):
                 continue
             every_time = block is home or self._facts.once_per_iteration(block, loop)
             if every_time and self._loops.precedes(access.instruction, own.instruction):
                 continue
-            if not self._apart(access, here, place.size):
+            if not self._apart(access, here, place.size) and not self._unwritten.are_apart(access, own, loop):
                 return False
         return True
-
-    def _leads_elsewhere(self, access: Access, own: Access, loop: Loop) -> bool:
-        """Do two pointers lead to different objects, if only as they are the same throughout a loop?"""
-        if not self._points_to.may_meet(access.objects, own.objects):
-            return True
-        bases = [I.base_of(a.pointer) for a in (access, own)]
-        if any(self._is_inside(b, loop) for b in bases):
-            return False
-        return Apart(self._points_to, self._facts.block_of).together(*bases)
 
     def _apart(self, access: Access, place: Polynomial, size: int) -> bool:
         """Do an access and a place have no byte in common?"""

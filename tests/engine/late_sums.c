@@ -94,7 +94,8 @@ void levels_overlap(int n, int m, int steps, double *x) {
     for (int t = 0; t < steps; t++) {
         double *now = x + t % 2 * (n - 2) * m, *next = x + (t + 1) % 2 * (n - 2) * m;
         for (int i = 1; i < n - 1; i++)
-            for (int j = 1; j < m - 1; j++) next[i * m + j] = now[i * m + j - 1] * now[i * m + j + 1] + now[i * m + j + m];
+            for (int j = 1; j < m - 1; j++)
+                next[i * m + j] = now[i * m + j - 1] * now[i * m + j + 1] + now[i * m + j + m];
     }
 }
 
@@ -121,4 +122,18 @@ void complexes(int n, int m, const double *z, double *y) {
 /* Of every record the last number is that of another loop, which writes it. */
 void beside(int n, double *u) {
     for (int i = 1; i < n - 1; i++) u[3 * i + 2] = u[3 * (i - 1)] * u[3 * i + 1] + u[3 * i] * u[3 * (i + 1)];
+}
+
+/* The same on a line, where what is read of one place serves the next; then with levels that share a number. */
+void lines(int n, int steps, double *x) {
+    for (int t = 1; t <= steps; t++) {
+        double *now = x + t % 3 * n, *old = x + (t + 2) % 3 * n, *next = x + (t + 1) % 3 * n;
+        for (int i = 1; i < n - 1; i++) next[i] = now[i - 1] * now[i] - old[i] + now[i + 1];
+    }
+}
+void lines_overlap(int n, int steps, double *x) {
+    for (int t = 1; t <= steps; t++) {
+        double *now = x + t % 3 * (n - 3), *next = x + (t + 1) % 3 * (n - 3);
+        for (int i = 1; i < n - 1; i++) next[i] = now[i - 1] * now[i] + now[i + 1];
+    }
 }

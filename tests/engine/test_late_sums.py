@@ -58,6 +58,7 @@ LATE = {
         lambda r: {"steps": 8, "x": r.normal(size=(3, 10, 12)), "y": r.normal(size=(2, 10, 12))},
         file=OWN,
     ),
+    "lines": Case("lines", "n: i32, steps: i32, inout x: f64[3,n]", lambda r: _lines(r, (3, 20)), file=OWN),
     "recursive": Case(
         "recursive", "n: i32, depth: i32, x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
     ),
@@ -71,6 +72,9 @@ AT_ONCE = {
         lambda r: {"steps": 3, "x": r.normal(size=(18, 12))},
         file=OWN,
     ),
+    "lines_overlap": Case(
+        "lines_overlap", "n: i32, steps: i32, inout x: f64[3*n-6]", lambda r: _lines(r, 54), file=OWN
+    ),
     "calls": Case(
         "calls", "n: i32, depth: i32, inout x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
     ),
@@ -82,6 +86,10 @@ AT_ONCE = {
 
 def _two(r: np.random.Generator, n: int, *names: str) -> dict[str, np.ndarray]:
     return {name: r.normal(size=n) for name in names or ("x", "y")}
+
+
+def _lines(r: np.random.Generator, shape: int | tuple[int, ...]) -> dict[str, object]:
+    return {"steps": 12, "x": r.uniform(0.1, 0.5, shape)}
 
 
 def _grid(r: np.random.Generator, n: int) -> dict[str, object]:
@@ -110,6 +118,16 @@ def test_late(name: str) -> None:
 def test_what_the_loop_writes_is_added_at_once(name: str) -> None:
     three_way.check(through_engine.subject(AT_ONCE[name]), AT_ONCE[name])
     assert _late(_gradient(AT_ONCE[name])) == 0
+
+
+@pytest.mark.parametrize("row", (LATE["lines"], AT_ONCE["lines_overlap"]), ids=str)
+def test_levels_that_take_turns_are_loaded_again(row: Case) -> None:
+    """What the compiler carries from one iteration to the next, where the level that is written is another one."""
+    kernel = Specialised.of(row)
+    function = derived.regular(kernel.program, kernel.signature, kernel.binding, kernel.options)
+    instructions = function.module.functions[function.symbol].instructions()
+    carried = any(isinstance(i, I.Phi) and T.is_float(i.type) for i in instructions)
+    assert carried is (row.entry == "lines_overlap")
 
 
 def test_calls_of_a_function_that_calls_itself_share_one_stack() -> None:
