@@ -85,6 +85,34 @@ def test_file_scope_variables_are_the_programs(mode: str) -> None:
         assert at("count", _I)() == before + 1
 
 
+LED_ELSEWHERE = {
+    "allocated": ("static double *kept;", "kept = malloc(16); kept[1] = x * x * x; return kept[1];", "kept[1]", 27.0),
+    "cursor": ("static double t[3] = {1, 2, 3}, *kept = t;", "return *kept++ * x * x * x;", "*kept", 2.0),
+    "swapped": (
+        "static double a = 2, b = 5, *kept = &a, *other = &b;",
+        "double *t = kept; kept = other; other = t; return x * x * x;",
+        "*kept * 10 + *other",
+        52.0,
+    ),
+    "once": (
+        "static double *kept, n;",
+        "if (!kept) { kept = malloc(8); n++; *kept = 1; } return *kept * x * x * x;",
+        "n",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("name", LED_ELSEWHERE)
+def test_pointers_at_file_scope_lead_where_the_function_leaves_them(name: str, mode: str) -> None:
+    variables, body, seen, after = LED_ELSEWHERE[name]
+    look = f"double look(void) {{ return {seen}; }}"
+    with machine(derived(f"#include <stdlib.h>\n{variables}\n{look} double f(double x) {{ {body} }}", mode)) as at:
+        assert slope(at, mode, 3.0) == 27.0
+        assert at("look", _D)() == after
+
+
 def test_what_a_linear_function_leaves_in_the_callers_memory() -> None:
     """The reverse sweep reads none of it."""
     source = "void f(int n, double *x) { for (int k = 0; k < 3; k++) for (int i = 1; i < n; i++) x[i] += x[i - 1]; }"
