@@ -26,7 +26,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import function_name, location, source_name, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declare, uses
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
@@ -38,6 +38,7 @@ from jax_enzyme.transform.cuda.lower import bind_constants, lower, shared_overla
 from jax_enzyme.transform.cuda.objects import aliased_pointers
 from jax_enzyme.transform.cuda.overlaps import Overlap
 from jax_enzyme.transform.cuda.spaces import SHARED
+from jax_enzyme.transform.private_globals import globals_in
 from jax_enzyme.transform.rewriting import Change, remove_unreachable, replace_values, rewrite
 
 _LAUNCH = "__je_launch"
@@ -158,18 +159,18 @@ def _share_variables(host: Module, device: Module) -> list[str]:
 
 def _is_only_read(device: Module, variable: GlobalVariable) -> bool:
     """Whether all that is done with a variable is to load from it, as far as can be seen."""
-    instructions = [i for f in device.functions.values() for i in f.instructions()]
+    reads = (I.GetElementPtr, I.Cast, I.Load)
+    for function in device.functions.values():
+        table = uses(function)
 
-    def users(value: V.Value) -> list[V.Value]:
-        return [i for i in instructions if any(value in reached([o], V.parts_of) for o in i.operands)]
+        def onward(value: V.Value, table: Uses = table) -> list[V.Value]:
+            return [] if isinstance(value, I.Load) else [user for user, _ in table.get(value, ())]
 
-    def onward(value: V.Value) -> list[V.Value]:
-        return users(value) if isinstance(value, I.GetElementPtr | I.Cast) else []
-
-    found = reached(users(variable), onward)
-    others = [v.initializer for v in device.globals.values() if not v.name.startswith("llvm.")]
-    held = reached([v for v in others if v is not None], V.parts_of)
-    return variable not in held and all(isinstance(i, I.Load | I.GetElementPtr | I.Cast) for i in found)
+        named = (i for value, users in table.items() if variable in globals_in(value) for i, _ in users)
+        if not all(isinstance(i, reads) for i in reached(named, onward)):
+            return False
+    others = (v.initializer for v in device.globals.values() if not v.name.startswith("llvm."))
+    return not any(variable in globals_in(value) for value in others if value is not None)
 
 
 def _is_texture(variable: GlobalVariable, shadow: GlobalVariable) -> bool:

@@ -198,7 +198,8 @@ def _of_one_thread(
 def _seen_by_others(module: Module, symbol: str) -> Module:
     """Without `noalias` (`__restrict__`) on what threads write and others see where they meet: LLVM takes memory behind
     such a parameter for untouched by any call. It comes back when all threads are one function."""
-    if not any(_meets(i) for f in module.functions.values() for i in f.instructions()):
+    promised = any("noalias" in argument.attributes for argument in module.functions[symbol].arguments)
+    if not promised or not any(_meets(i) for f in module.functions.values() for i in f.instructions()):
         return module
     module = run(module, ("always-inline", "globaldce", "sroa"))
     kernel = module.functions[symbol]

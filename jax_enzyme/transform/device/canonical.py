@@ -79,7 +79,7 @@ def _optimised(module: Module) -> Module:
 
 def optimised(module: Module, *, unroll: bool = False) -> Module:
     """What is marked inlined, and LLVM's -O2."""
-    return optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting, _differs, unroll=unroll)
+    return optimise_meetings(module, is_meeting, _differs, unroll=unroll)
 
 
 def _has_loops_over_locals(function: Function) -> bool:
