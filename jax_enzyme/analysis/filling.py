@@ -9,6 +9,7 @@ from itertools import pairwise
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 
@@ -33,14 +34,14 @@ class Filling:
     def places(self, pointer: Value, block: BasicBlock, buffer: Argument) -> Places | None:
         """The places of an access in a block that every run of the function comes to in every iteration of the loops
         around it."""
-        nest = self.nest(block)
-        if nest is None:
+        repeats = self.nest(block)
+        if repeats is None:
             return None
         try:
             polynomial = self._facts.form(pointer).polynomial
         except TooComplex:
             return None
-        lowest, moves, based = 0, dict.fromkeys(nest, 0), False
+        lowest, moves, based = 0, dict.fromkeys(repeats, 0), False
         for monomial, factor in polynomial.terms.items():
             match monomial:
                 case ():
@@ -51,25 +52,17 @@ class Filling:
                     based = True
                 case _:
                     return None
-        repeats = {loop: self._facts.repeats(loop) or 0 for loop in nest}
         lowest += sum(min(0, move * repeats[loop]) for loop, move in moves.items())
         steps = sorted((abs(move), repeats[loop] + 1) for loop, move in moves.items() if move and repeats[loop])
         once = all(move or not repeats[loop] for loop, move in moves.items())
         return Places(lowest, tuple(steps), once) if based else None
 
-    def nest(self, block: BasicBlock) -> list[Loop] | None:
-        """The loops around a block, each of which runs through, and runs what is inside once per iteration."""
-        found: list[Loop] = []
-        loop = self._facts.loops.loop_of.get(block)
-        while loop is not None:
-            through = len(loop.latches) == 1 and loop.exiting == loop.latches and loop.preheader is not None
-            if not through or self._facts.repeats(loop) is None or not self._facts.once_per_iteration(block, loop):
-                return None
-            assert loop.preheader is not None
-            found.append(loop)
-            block, loop = loop.preheader, loop.parent
+    def nest(self, block: BasicBlock) -> dict[Loop, int] | None:
+        """How often the loops around a block repeat, each of which runs through, and runs what is inside once per
+        iteration."""
+        outside, found = run_through(self._facts, block) or (block, None)
         ends = (b for b in self._root.blocks if b.terminator.opcode == "ret" and not _fails(b))
-        return found if all(self._facts.dominators.dominates(block, end) for end in ends) else None
+        return found if all(self._facts.dominators.dominates(outside, end) for end in ends) else None
 
 
 def are_all(places: Sequence[Places], item: int, size: int) -> bool:

@@ -42,6 +42,20 @@ def trip_count(facts: IntegerFacts, loop: Loop) -> TripCount:
     return TripCount(exact, min(maxima, default=None))
 
 
+def run_through(facts: IntegerFacts, block: BasicBlock) -> tuple[BasicBlock, dict[Loop, int]] | None:
+    """Where control comes from into the loops around a block, and how often each of them repeats, innermost first: all
+    run through, and run the block once in each iteration. None where that is not so."""
+    found: dict[Loop, int] = {}
+    loop = facts.loops.loop_of.get(block)
+    while loop is not None:
+        count = facts.trip_count(loop).exact if len(loop.latches) == 1 and loop.exiting == loop.latches else None
+        if loop.preheader is None or count is None or count.value is None or not facts.once_per_iteration(block, loop):
+            return None
+        found[loop] = count.value
+        block, loop = loop.preheader, loop.parent
+    return block, found
+
+
 def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
     """The first iteration in which a block that every iteration runs leaves the loop; `alone` if no other block may."""
     branch = source.terminator

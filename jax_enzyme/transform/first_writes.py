@@ -89,7 +89,7 @@ class _Search:
             and user.arguments[0] is buffer
             and int_value(user.arguments[2]) == size
             and users.count(user) == 1
-            and self._filling.nest(self._facts.block_of[user]) == []
+            and self._filling.nest(self._facts.block_of[user]) == {}
             and all(other is user or self._facts.loops.precedes(user, other) for other in users)
             for user in users
         )

@@ -23,6 +23,7 @@ from jax_enzyme.analysis.guards import known_with
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Function, Module
@@ -96,7 +97,7 @@ class _Search:
     def _written(self, argument: Argument, store: I.Store) -> _Written | None:
         """None where it is not known which threads write where."""
         block = self._recurrences.block_of[store]
-        loops = self._loops(block)
+        loops = run_through(self._recurrences, block)
         try:
             place = self._recurrences.form(store.operands[1]).polynomial - Polynomial.atom(Leaf(argument))
         except TooComplex:
@@ -145,21 +146,6 @@ class _Search:
                 return None
             found += runs
         return found
-
-    def _loops(self, block: BasicBlock) -> tuple[BasicBlock, dict[object, int]] | None:
-        """Where control comes from into the loops around a block, and how often each of them repeats: all run through,
-        and run the block once in each iteration."""
-        repeats: dict[object, int] = {}
-        loop = self._recurrences.loops.loop_of.get(block)
-        while loop is not None:
-            through = len(loop.latches) == 1 and loop.exiting == loop.latches and loop.preheader is not None
-            count = self._recurrences.repeats(loop)
-            if not through or count is None or not self._recurrences.once_per_iteration(block, loop):
-                return None
-            assert loop.preheader is not None
-            repeats[loop] = count
-            block, loop = loop.preheader, loop.parent
-        return block, repeats
 
     def _conditions(self, block: BasicBlock) -> list[Condition] | None:
         """Conditions under which a thread comes to a block outside of loops for certain; None where some are not
