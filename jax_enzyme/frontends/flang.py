@@ -17,7 +17,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FORMAT = "9"
+_FORMAT = "10"
 """Changes whenever `finish` would give other IR."""
 
 _OPENMP = "@__kmpc_"
@@ -28,8 +28,6 @@ _ARGUMENTS = (
     "-O2", "-mllvm", "-opt-bisect-limit=0", "-mllvm", "-opt-bisect-verbose=0",
     "-g", "{source}", "-o", "{output}",
 )  # fmt: skip
-_BY_LIBRARY = ("-mllvm", "-use-alloc-runtime")
-"""`allocate` and `deallocate` as calls, which look whether the array is allocated: code in their place does not."""
 _FIXED = (".f", ".for", ".ftn", ".fpp")
 _INCLUDE = Path(__file__).parent / "fortran_include"
 _MPI = frozenset({"mpi", "mpi_f08"})
@@ -53,7 +51,7 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
     as_written = AS_WRITTEN in flags
     then = _named if as_written else _optimised
-    flags = [*(_BY_LIBRARY if as_written else ()), *(flag for flag in flags if flag != AS_WRITTEN)]
+    flags = [flag for flag in flags if flag != AS_WRITTEN]
     # Module files are written beside the output, not where the user works; those that the flags name are found there.
     places = fortran_modules.folders([*flags, f"-I{_INCLUDE}"])
     of_mpi = _modules_of_mpi(source, places, given)

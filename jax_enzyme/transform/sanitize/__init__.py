@@ -20,7 +20,6 @@ bounds       accesses against the bounds of their objects; memory is allocated a
 alignment    addresses that are no multiple of what their type asks for
 library      what functions of the C library do to memory that they are handed
 copies       memory that is copied onto itself
-allocated    Fortran's `allocate` of what is allocated, and `deallocate` of what is not
 endings      loops look at a flag, recursive functions at their stack
 insertion    where the checks go in
 outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel

@@ -25,7 +25,6 @@ from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, local_offset, range_of, reported
 from jax_enzyme.transform.sanitize.alignment import Alignment
-from jax_enzyme.transform.sanitize.allocated import allocation_checks
 from jax_enzyme.transform.sanitize.copies import copy_checks
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
@@ -77,7 +76,6 @@ class BoundsOfFunction:
         for call in function.instructions():
             checks = library_checks(call, self._provenance, runtime)
             checks += copy_checks(call, self._provenance, users, runtime)
-            checks += allocation_checks(call, runtime)
             if checks:
                 self.before.setdefault(call, []).extend(checks)
             if isinstance(call, I.Call) and callee_name(call) in _FREES:
