@@ -98,5 +98,6 @@ class Options:
         object.__setattr__(self, "without", tuple(sorted(set(self.without))))
         if unknown := [name for name in self.without if name not in get_args(Lever)]:
             raise ValueError(f"without is some of {', '.join(get_args(Lever))}, not {unknown[0]!r}")
-        if self.time_limit is not None and not (self.sanitize and self.time_limit > 0):
-            raise ValueError("time_limit is a number of seconds, and needs sanitize=True")
+        limit = self.time_limit
+        if limit is not None and not (self.sanitize and isinstance(limit, Real) and limit > 0):
+            raise ValueError(f"time_limit is a number of seconds, and needs sanitize=True: not {limit!r}")

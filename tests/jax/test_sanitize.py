@@ -441,6 +441,9 @@ def test_ctrl_c_ends_a_kernel() -> None:
 def test_a_time_limit_needs_the_mode() -> None:
     with pytest.raises(ValueError, match="sanitize=True"):
         je.Options(time_limit=1.0)
+    for limit in ("3", 0, [1.0]):
+        with pytest.raises(ValueError, match=r"time_limit is a number of seconds.* not "):
+            je.Options(sanitize=True, time_limit=limit)  # type: ignore[arg-type]
 
 
 def test_shared_memory_of_a_cuda_kernel_has_bounds() -> None:
