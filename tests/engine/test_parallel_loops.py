@@ -60,6 +60,24 @@ CASES = {
     "rows that are made of the one before": Shared(
         _ROWS.replace("CHUNK", "8").replace("BEFORE", "(i % 8 ? row[i - 1][j] : 0)"), "", "it calls `malloc`", n=8000
     ),
+    "a lock of the library of C++": Shared(
+        """#include <cmath>
+#include <mutex>
+extern "C" void k(int n, const double *x, double *y) {
+  std::mutex m;
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double v = std::sin(x[i]) * std::exp(x[i]);
+    std::lock_guard<std::mutex> guard(m);
+    double &bin = y[i * (i + 3) / 2 % 8];
+    bin = std::sin(bin) + v;
+  }
+}""",
+        "",
+        "iterations touch the same places of it",
+        lang="c++",
+    ),
     "vectors of vectors": Shared(
         """#include <cmath>
 #include <vector>

@@ -29,7 +29,7 @@ from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.cuda import accesses as kinds
 from jax_enzyme.transform.cuda.accesses import Rows, rows_of
-from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX
+from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, UNLOCKING
 from jax_enzyme.transform.openmp.regions import is_region
 from jax_enzyme.transform.openmp.synchronisation import is_thread_local
 from jax_enzyme.transform.openmp.teams import TEAM_FUNCTION
@@ -41,7 +41,6 @@ on to its next iteration, and is left; a parallel region begins and ends; a lock
 memory is new from here on, is each thread's own for good, or is a variable of the program's (its number)."""
 
 _LOG = "je.race_log"
-_RELEASE = ("__kmpc_end_critical", "omp_unset_lock", "omp_unset_nest_lock")
 _OF_RUNTIME = (PREFIX, "omp_", "je_", "__tgt_")
 _Size = int | Value | tuple[Value, ...]
 """Of so many bytes; several numbers are multiplied."""
@@ -160,7 +159,7 @@ class _Watch:
     # -- accesses and locks
 
     def _before(self, instruction: I.Instruction) -> list[_Row]:
-        if callee_name(instruction).startswith(_RELEASE):
+        if callee_name(instruction).startswith(UNLOCKING):
             return [(_lock(instruction), 0, RELEASE)]
         made = rows_of(instruction, self._layout, _doing)
         return [row for row in made if not isinstance(I.base_of(row[0]), I.Alloca)]

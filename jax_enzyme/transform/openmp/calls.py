@@ -12,7 +12,23 @@ from jax_enzyme.transform.rewriting import locate
 
 PREFIX = "__kmpc_"
 TEAM, TEAM_SIZE = "je_team", "je_team_size"
-LOCKING = ("__kmpc_critical", "omp_set_lock", "omp_set_nest_lock", "omp_test_lock", "omp_test_nest_lock")
+LOCKING = (
+    *("__kmpc_critical", "omp_set_lock", "omp_set_nest_lock", "omp_test_lock", "omp_test_nest_lock"),
+    *("pthread_mutex_lock", "pthread_mutex_trylock", "mtx_lock", "mtx_trylock"),
+    *("_ZNSt3__15mutex4lock", "_ZNSt3__15mutex8try_lock"),
+    *("_ZNSt3__115recursive_mutex4lock", "_ZNSt3__115recursive_mutex8try_lock"),
+)
+"""Calls that take a lock: the last pointer that they are given."""
+UNLOCKING = (
+    *("__kmpc_end_critical", "omp_unset_lock", "omp_unset_nest_lock", "pthread_mutex_unlock", "mtx_unlock"),
+    *("_ZNSt3__15mutex6unlock", "_ZNSt3__115recursive_mutex6unlock"),
+)
+WAITING = (
+    *("pthread_", "mtx_", "cnd_", "sem_", "call_once", "__atomic_"),
+    *("_ZNSt3__15mutex", "_ZNSt3__111timed_mutex", "_ZNSt3__119__shared_mutex_base", "_ZNSt3__111__call_once"),
+    *("_ZNSt3__115recursive_mutex", "_ZNSt3__121recursive_timed_mutex", "_ZNSt3__118condition_variable"),
+)
+"""How the functions of C, C++ and POSIX begin by which threads may wait for one another."""
 TEAM_TYPE = T.FunctionType(T.VOID, (T.I32, T.PTR), True)
 
 

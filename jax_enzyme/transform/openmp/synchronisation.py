@@ -17,10 +17,10 @@ from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
-from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, calls_of
+from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, WAITING, calls_of
 
 _HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
-_TELLING = (*LOCKING, f"{PREFIX}ordered", f"{PREFIX}threadprivate_cached", "pthread_", "sched_getcpu", "gettid")
+_TELLING = (*LOCKING, *WAITING, f"{PREFIX}ordered", f"{PREFIX}threadprivate_cached", "sched_getcpu", "gettid")
 """Calls behind which a thread may know what others do not."""
 _REDUCE, _ATOMICALLY = f"{PREFIX}reduce", 2
 
@@ -104,7 +104,7 @@ class Synchronisation:
     def _waits(self, function: Function) -> bool:
         if function.name.startswith(PREFIX):
             return not function.name.removeprefix(PREFIX).startswith(_HARMLESS)
-        return function.name.startswith(("omp_", "pthread_")) and "memory(none)" not in expanded_attributes(
+        return function.name.startswith(("omp_", *WAITING)) and "memory(none)" not in expanded_attributes(
             self._module, function.attributes
         )
 
