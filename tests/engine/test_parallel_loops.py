@@ -78,6 +78,22 @@ extern "C" void k(int n, const double *x, double *y) {
         "iterations touch the same places of it",
         lang="c++",
     ),
+    "a critical section behind a pointer": Shared(
+        """#include <math.h>
+static void add(double *y, int i, double v) {
+#pragma omp critical
+  { double *p = &y[i * (i + 3) / 2 % 8]; *p = sin(*p) + v; }
+}
+static void (*const table[])(double *, int, double) = {add};
+void k(int n, const double *x, double *y) {
+  void (*f)(double *, int, double) = table[n > 100000];
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) f(y, i, sin(x[i]) * exp(x[i]));
+}""",
+        "",
+        "iterations touch the same places of it",
+    ),
     "vectors of vectors": Shared(
         """#include <cmath>
 #include <vector>

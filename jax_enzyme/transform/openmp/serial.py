@@ -8,7 +8,7 @@ library have bodies in `frontends/runtime/openmp_team.cpp`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import call_effect, named_functions
@@ -29,7 +29,7 @@ from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
 from jax_enzyme.transform.openmp.sections import hide_sections
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
-from jax_enzyme.transform.openmp.synchronisation import Synchronisation, is_thread_local
+from jax_enzyme.transform.openmp.synchronisation import Synchronisation, is_thread_local, known_by_address
 
 _CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
 _IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place_num")
@@ -98,10 +98,8 @@ def _mark_common(module: Module, defined: list[Function]) -> None:
     """Marks the memory that is made outside of parallel regions, in place. Local arrays move to the heap for that:
     where LLVM finds a copy of a local variable, as `firstprivate` makes it, it may make one of the two. Not file-scope
     ones where C++ may construct some when control first comes there, which iterations wait for."""
-    handed = {f for g in module.globals.values() if g.initializer for f in named_functions(g.initializer)}
-    passed = {f for d in defined for i in d.instructions() for o in _passed(i) for f in named_functions(o)}
     regions = {f for f in defined if is_region(module, f)}
-    own = set(reached([*regions, *handed, *passed], _named))
+    own = set(reached([*regions, *known_by_address(module)], _named))
     for function in (f for f in defined if f not in own):
         move_known_outside(module, function)
         for instruction in function.instructions():
@@ -114,11 +112,6 @@ def _mark_common(module: Module, defined: list[Function]) -> None:
     for variable in module.globals.values():
         if not is_thread_local(variable) and variable not in threads:
             mark_common(variable)
-
-
-def _passed(instruction: I.Instruction) -> Iterable[Value]:
-    """What an instruction may hand a function's address on by: who knows it may call it in a region."""
-    return instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
 
 
 def _named(function: Function) -> set[Function]:

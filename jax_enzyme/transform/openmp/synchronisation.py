@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.objects import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, GlobalValue, InlineAsm, Value, int_value
 from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, WAITING, calls_of
 
 _HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
@@ -32,6 +33,7 @@ class Synchronisation:
         self._module = module
         self._functions = [f for f in module.functions.values() if f.blocks]
         self._regions = {f.entry for f in regions if f.blocks}
+        self._by_address = [f for f in known_by_address(module) if not f.blocks or f.entry not in self._regions]
         self._preds: dict[BasicBlock, list[BasicBlock]] = {}
         self._callers: dict[BasicBlock, list[BasicBlock]] = {}
         """Of the first block of a function: the blocks that name it."""
@@ -65,13 +67,18 @@ class Synchronisation:
             for instruction in block.instructions:
                 if found(instruction):
                     return True
-                for function in instruction.operands:
-                    if isinstance(function, Function):
-                        if called(function):
-                            return True
-                        if not _is_of_openmp(function) and function not in known:  # whose bodies are ours
-                            seen.add(b for b in function.blocks if b not in self._passed)
+                for function in self._may_call(instruction):
+                    if called(function):
+                        return True
+                    if not _is_of_openmp(function) and function not in known:  # whose bodies are ours
+                        seen.add(b for b in function.blocks if b not in self._passed)
         return False
+
+    def _may_call(self, instruction: I.Instruction) -> Iterable[Function]:
+        """The functions that an instruction names; where it calls a pointer, all that may be there."""
+        if isinstance(instruction, I.CallBase) and not isinstance(instruction.operands[-1], Function | InlineAsm):
+            return (*self._by_address, *(v for v in instruction.operands if isinstance(v, Function)))
+        return (v for v in instruction.operands if isinstance(v, Function))
 
     def _is_called_once(self, function: Function) -> bool:
         """Is what lies behind the place in it that a region has come to never before that?"""
@@ -107,6 +114,18 @@ class Synchronisation:
         return function.name.startswith(("omp_", *WAITING)) and "memory(none)" not in expanded_attributes(
             self._module, function.attributes
         )
+
+
+def known_by_address(module: Module) -> set[Function]:
+    """The functions whose addresses variables have, or functions hand on: who calls a pointer may call them."""
+    held = (g.initializer for g in module.globals.values() if g.initializer is not None)
+    passed = (o for f in module.functions.values() for i in f.instructions() for o in _passed(i))
+    return {function for value in (*held, *passed) for function in named_functions(value)}
+
+
+def _passed(instruction: I.Instruction) -> Iterable[Value]:
+    """What an instruction may hand a function's address on by: who knows it may call it in a region."""
+    return instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
 
 
 def is_thread_local(value: GlobalValue) -> bool:
