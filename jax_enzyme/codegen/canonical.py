@@ -33,7 +33,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
 from jax_enzyme.ir.module import Module, take_apart
-from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
+from jax_enzyme.ir.pass_managers import JUMPS_STAY, inline_marked, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
@@ -64,7 +64,7 @@ _ROUNDS = 3
 too long to be inlined may be so no more. What is left after so many rounds is as in the source, which the engine
 differentiates or refuses."""
 
-_PIPELINE = Pipeline(2, relocation="static", jumps_stay=True)
+_PIPELINE = Pipeline(2, relocation="static", options=(JUMPS_STAY,))
 """In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place. Where
 LLVM threads jumps, what is asked at the end of an iteration is asked at several ends, one for each way that leads there
 (an inner loop that runs or does not, a `continue`), or not at all where the way says that the iteration is not the last

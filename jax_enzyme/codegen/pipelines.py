@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
-from jax_enzyme.ir.pass_managers import JUMPS_STAY, run_on_module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.working import LOG
 
 LONG = 12_000
@@ -34,8 +34,8 @@ class Pipeline:
     slp: bool = False
     unroll: bool = False
     relocation: str = "pic"
-    jumps_stay: bool = False
-    """No instruction is copied to thread a jump."""
+    options: tuple[str, ...] = ()
+    """Of LLVM's: see `ir.pass_managers`."""
 
     def builder(self) -> llvm.PassBuilder:
         """For this pipeline and for single passes, in this process and for this machine."""
@@ -49,7 +49,7 @@ class Pipeline:
         """The module after the pipeline: the same one, changed, or another."""
         if self.is_for_clang(native, bitcode := native.as_bitcode()):
             return llvm.parse_bitcode(self.through_clang(native, bitcode)[0], llvm.create_context())
-        run_on_module(builder.getModulePassManager(), native, builder, jumps_stay=self.jumps_stay)
+        run_on_module(builder.getModulePassManager(), native, builder, self.options)
         return native
 
     def is_for_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> bool:
@@ -72,8 +72,8 @@ class Pipeline:
         chosen = {"vectorize": self.vectorise, "slp-vectorize": self.slp, "unroll-loops": self.unroll}
         switches = (f"-f{'' if on else 'no-'}{name}" for name, on in chosen.items())
         place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
-        jumps = ("-mllvm", JUMPS_STAY) if self.jumps_stay else ()
-        return (f"-O{self.level}", *switches, *place, *jumps)
+        options = (word for option in self.options for word in ("-mllvm", option))
+        return (f"-O{self.level}", *switches, *place, *options)
 
 
 def long_compiler() -> str:

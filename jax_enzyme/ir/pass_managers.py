@@ -9,7 +9,7 @@ then, since freeing it could fail as well.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from ctypes import c_void_p, cast
 from threading import Lock
@@ -22,22 +22,23 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import _guarded
 from jax_enzyme.working import waiting_for
 
-_THRESHOLD = "jump-threading-threshold"
-JUMPS_STAY = f"-{_THRESHOLD}=0"
+JUMPS_STAY = "-jump-threading-threshold=0"
 """The option of LLVM's by which it copies nothing to thread a jump."""
-_JUMPS_AS_USUAL = f"-{_THRESHOLD}=6"
+PLACES_STAY = "-enable-pre=false"
+"""The option by which it computes nothing on one way to a place because it is known there on another one."""
+_USUAL = {JUMPS_STAY: "-jump-threading-threshold=6", PLACES_STAY: "-enable-pre=true"}
 _RUNNING = Lock()
 """Held while passes run: LLVM's options hold for all of the process."""
 
 
 def run_on_module(
-    manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder, *, jumps_stay: bool = False
+    manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder, options: Sequence[str] = ()
 ) -> None:
-    """Runs the passes on a module; `jumps_stay`: no instruction is copied to thread a jump. The manager is gone
-    afterwards. LoweringError where LLVM fails at it: then the module and the builder are gone as well."""
+    """Runs the passes on a module, with some of the options above. The manager is gone afterwards. LoweringError where
+    LLVM fails at it: then the module and the builder are gone as well."""
 
     def run() -> None:
-        with _running(jumps_stay=jumps_stay):
+        with _running(options):
             _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module)
         _free(manager)
 
@@ -54,7 +55,9 @@ def _run(
     """What `manager.run` does with code of a module, by llvmlite's function of this name. `_RUNNING` is held."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
-    if _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given))):
+    with ffi.lib._lock:  # as llvmlite does
+        done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
+    if done:
         return
     for lost in (manager, builder, module, vars(module)["_context"]):
         lost.detach()
@@ -65,15 +68,15 @@ def _run(
 
 
 @contextmanager
-def _running(*, jumps_stay: bool) -> Generator[None, None, None]:
+def _running(options: Sequence[str] = ()) -> Generator[None, None, None]:
     with _RUNNING:
-        if jumps_stay:
-            llvm.set_option("", JUMPS_STAY)
+        for option in options:
+            llvm.set_option("", option)
         try:
             yield
         finally:
-            if jumps_stay:
-                llvm.set_option("", _JUMPS_AS_USUAL)
+            for option in options:
+                llvm.set_option("", _USUAL[option])
 
 
 def inline_marked(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
@@ -89,7 +92,7 @@ def run_on_functions(
     manager: llvm.FunctionPassManager, functions: Iterable[llvm.ValueRef], builder: llvm.PassBuilder
 ) -> None:
     """Runs the passes on every function that is defined. The manager is gone afterwards."""
-    with _running(jumps_stay=False):
+    with _running():
         for function in functions:
             if not function.is_declaration:
                 _run("LLVMPY_RunNewFunctionPassManager", manager, function, builder, function.module)
