@@ -67,6 +67,8 @@ class DiskCache:
             return None
         path = self.folder / key
         try:
+            if not path.is_file():  # a pipe would be waited for
+                return None
             raw = path.read_bytes()
         except OSError:
             return None

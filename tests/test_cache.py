@@ -31,6 +31,14 @@ def test_a_damaged_entry_is_absent(tmp_path: Path, damage: bytes) -> None:
     assert cache.get("key") == b"contents"
 
 
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put("key", b"data")
+    (tmp_path / "key").unlink()
+    os.mkfifo(tmp_path / "key")
+    assert cache.get("key") is None
+
+
 def test_the_oldest_go_first(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path, max_bytes=1000)
     for i in range(4):

@@ -55,7 +55,7 @@ def _run(
     """What `manager.run` does with code of a module, by llvmlite's function of this name. `_RUNNING` is held."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
-    with ffi.lib._lock:  # as llvmlite does
+    with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
         done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
     if done:
         return
