@@ -6,8 +6,9 @@ typedef void *HANDLE;
 #define NOTHING (static_cast<void *>(ompi_request_null))
 #define NO_TYPE (static_cast<void *>(ompi_mpi_datatype_null))
 #define ROWS_FIRST 0
-#define AS_HANDLE(number) reinterpret_cast<void *>((number) + 1L)
-#define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - 1)
+static char je_handles[768]; // handles are addresses here, and numbers made addresses could be any
+#define AS_HANDLE(number) static_cast<void *>(&je_handles[number])
+#define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - reinterpret_cast<unsigned long>(je_handles))
 #define IN_PLACE reinterpret_cast<void *>(1L)
 #define AS_INT static_cast<void *>(ompi_mpi_int)
 #define AS_MAX static_cast<void *>(ompi_mpi_op_max)
