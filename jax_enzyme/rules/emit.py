@@ -126,17 +126,29 @@ class _Emitter:
                 return self.builder.unary("fneg", self.product(operand, factor), self.flags)
             case Binary("/", left, Var(name)) if (factor, self.environment[name]) in self.quotients:
                 return self.product(left, self.quotients[factor, self.environment[name]])
+            case Binary("/", Const(1 | -1 as sign), right):
+                divisor = self.real(self.operand(right))
+                if isinstance(right, Var):
+                    quotient = self.quotients[factor, divisor] = self.by_reciprocal(factor, divisor)
+                else:
+                    quotient = self.builder.binary("fdiv", factor, divisor, self.flags)
+                return quotient if sign == 1 else self.builder.unary("fneg", quotient, self.flags)
             case Where(condition, then, other) if _is_choice(expr):
                 chosen = self.truth(condition)
                 return self.builder.select(chosen, self.product(then, factor), self.product(other, factor))
             case _:
-                result = self.builder.binary("fmul", factor, self.real(self.operand(expr)), self.flags)
-                match expr:
-                    case Binary("/", Const(1), Var(name)):
-                        self.quotients[factor, self.environment[name]] = result
-                    case _:
-                        pass
-                return result
+                return self.builder.binary("fmul", factor, self.real(self.operand(expr)), self.flags)
+
+    def by_reciprocal(self, factor: Value, divisor: Value) -> Value:
+        """A quotient by way of `1 / divisor`, which others share and which waits for no factor. The reciprocal of a
+        subnormal number may be infinite where the quotient is a number: there it is that of a multiple."""
+        normal = 2.0**-126 if T.scalar(self.type) == T.FLOAT else 2.0**-1022
+        is_small = self.builder.fcmp("olt", self.call("fabs", [divisor]), self.real(normal))
+        scale = self.builder.select(is_small, self.real(2.0**64), self.real(1.0))
+        scaled = self.builder.binary("fmul", divisor, scale, self.flags)
+        reciprocal = self.builder.binary("fdiv", self.real(1.0), scaled, self.flags)
+        quotient = self.builder.binary("fmul", factor, reciprocal, self.flags)
+        return self.builder.binary("fmul", quotient, scale, self.flags)
 
     def operand(self, expr: Expr) -> Operand:
         """The value of a formula; what occurs in it twice is built once."""

@@ -91,8 +91,9 @@ def test_a_wide_exponent_of_ldexp_is_clamped() -> None:
         ("-1", ["fneg"]),
         ("x0", ["fmul"]),
         ("-x0", ["fmul", "fneg"]),
-        ("1 / x0", ["fdiv", "fmul"]),
-        ("-1 / x0", ["fdiv", "fmul"]),
+        ("1 / x0", ["call", "fcmp", "fdiv", "fmul", "fmul", "fmul", "select"]),
+        ("1 / (x0*x1)", ["fdiv", "fmul"]),
+        ("-1 / (x0*x1)", ["fdiv", "fmul", "fneg"]),
         ("1 if x0 > x1 else 0", ["fcmp", "select"]),
         ("0 if x0 == 0 else x0*x1", ["fcmp", "fmul", "fmul", "select"]),
         ("(x0 + x1)*(x0 + x1)", ["fadd", "fmul", "fmul"]),
@@ -101,6 +102,16 @@ def test_a_wide_exponent_of_ldexp_is_clamped() -> None:
 def test_products_leave_out_what_is_needless(formula: str, expected: list[str]) -> None:
     opcodes = [line.split(" = ")[1].split()[0] for line in product(formula) if " = " in line]
     assert sorted(opcodes) == sorted(expected)
+
+
+@pytest.mark.parametrize("type_, small", [(T.DOUBLE, 2.0**-1070), (T.FLOAT, 2.0**-140)])
+def test_quotients_by_subnormal_numbers_are_numbers(type_: T.Type, small: float) -> None:
+    def body(builder: Builder, declarations: Declarations, factor: Value, x: Value) -> Value:
+        return emit_product(parse("1 / x0"), factor, builder, {"x0": x}, declarations)
+
+    quotient = Compiled(build("f", type_, [type_] * 2, body))["f"]
+    assert [quotient(f, small) for f in (0.0, small, -3 * small, 1.0)] == [0.0, 1.0, -3.0, math.inf]
+    assert quotient(3.0, 2.0) == 1.5
 
 
 def test_a_zero_partial_gives_zero_for_an_infinite_factor() -> None:
