@@ -20,6 +20,10 @@ namespace {
 using Called = void (*)(void*, void*, void*);
 
 #if defined(__unix__) || defined(__APPLE__)
+// Storage that every thread has from its start: the handler must not allocate, as a thread that aborts may be at that.
+#if defined(__ELF__)
+__attribute__((tls_model("initial-exec")))
+#endif
 thread_local sigjmp_buf* t_way_out = nullptr;
 struct sigaction g_before;
 std::once_flag g_installed;
@@ -52,11 +56,20 @@ void Install() {
 // Nothing in here has a destructor: the jump leaves no frame of ours but this one.
 bool Survives(Called called, void* first, void* second, void* third) {
   std::call_once(g_installed, &Install);
+  sigjmp_buf* const outer = t_way_out;
   sigjmp_buf out;
-  if (sigsetjmp(out, 1) != 0) return false;
+  if (sigsetjmp(out, 1) != 0) {
+    t_way_out = outer;
+    return false;
+  }
   t_way_out = &out;
-  called(first, second, third);
-  t_way_out = nullptr;
+  try {
+    called(first, second, third);
+  } catch (...) {
+    t_way_out = outer;
+    throw;
+  }
+  t_way_out = outer;
   return true;
 }
 #else

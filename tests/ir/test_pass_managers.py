@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -26,6 +29,23 @@ def test_what_aborts_returns() -> None:
     thread.start()
     thread.join()
     assert found == [False]
+
+
+_THROWN = """
+import ctypes, os
+from jax_enzyme.ir import _guarded
+throw = ctypes.CDLL("libstdc++.so.6")._ZSt17__throw_bad_allocv
+try:
+    _guarded.call(ctypes.cast(throw, ctypes.c_void_p).value, 0, 0, 0)
+except MemoryError:
+    os.abort()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a function of libstdc++ that throws")
+def test_an_abort_behind_an_exception_ends_the_process() -> None:
+    ran = subprocess.run([sys.executable, "-c", _THROWN], timeout=60, capture_output=True, check=False)
+    assert ran.returncode == -signal.SIGABRT
 
 
 def _failing(monkeypatch: pytest.MonkeyPatch, runs: int) -> list[int]:
