@@ -10,7 +10,7 @@ from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir import reader
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
-from jax_enzyme.signature.formals import Plain
+from jax_enzyme.signature.formals import Plain, functions_of
 from jax_enzyme.transform import cuda
 from jax_enzyme.transform.openmp import TEAM, LoopLog, check_exclusive, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
@@ -42,7 +42,7 @@ def program_module(
     `as_written`: threads access shared memory wherever the source does, and LLVM does not rely on what C++ promises."""
     module = _read(program)
     if program.launch is None and not program.device:
-        check_exclusive(module)
+        check_exclusive(module, tuple(functions_of(signature.formals)))
         serial = lower_teams(module, threads)
         if isinstance(log, LoopLog):
             log.watch(serial, program.symbol)

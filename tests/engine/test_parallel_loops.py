@@ -1444,21 +1444,24 @@ void f(int n, const double *a, double *y) {
     assert shared == [True, False, True]
 
 
-def test_loops_whose_iterations_synchronise_in_another_source_are_not_taken_at_their_word(tmp_path: Path) -> None:
-    (tmp_path / "loop.c").write_text("""
+@pytest.mark.parametrize(("pointer", "handed"), [("", ""), (", void (*add)(double *, int, double)", ", _: fn(add)")])
+def test_loops_whose_iterations_synchronise_in_another_source_are_not_taken_at_their_word(
+    tmp_path: Path, pointer: str, handed: str
+) -> None:
+    (tmp_path / "loop.c").write_text(f"""
     void add(double *bins, int i, double v);
-    void f(int n, const double *x, double *bins) {
+    void f(int n, const double *x, double *bins{pointer}) {{
       for (int i = 0; i < 8; i++) bins[i] = 0;
     #pragma omp parallel for
       for (int i = 0; i < n; i++) add(bins, i, x[i] * x[i]);
-    }""")
+    }}""")
     (tmp_path / "add.c").write_text("""
     void add(double *bins, int i, double v) {
     #pragma omp critical
       bins[i % 8] = bins[i % 8] * 0.5 + v;
     }""")
     sources = [tmp_path / "loop.c", tmp_path / "add.c"]
-    f = je.kernel(sources, "f", "n: i32, x: f64[n], out bins: f64[8]", flags=("-fopenmp",))
+    f = je.kernel(sources, "f", f"n: i32, x: f64[n], out bins: f64[8]{handed}", flags=("-fopenmp",))
     said = [text for name, text in f.inspect(_inputs(40000)).loops if name == "primal"]
     assert said and all("on one thread" in text for text in said), said
 

@@ -8,7 +8,7 @@ library have bodies in `frontends/runtime/openmp_team.cpp`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import call_effect, named_functions
@@ -75,14 +75,14 @@ def make_serial(module: Module, name: str) -> Module:
     return module
 
 
-def check_exclusive(module: Module) -> None:
+def check_exclusive(module: Module, handed: Collection[str]) -> None:
     """Takes back, in place, what was said of loops that call functions of other sources, or run behind such calls:
     where those synchronise, or ask for their thread, iterations may write what others access. The module is that of a
-    whole program."""
+    whole program, which is given pointers to the functions of the names `handed`."""
     numbered = _knows_its_number(module)
     defined = [f for f in module.functions.values() if f.blocks]
     marked = [f for f in defined if any(Mark.EXCLUSIVE in marks_of(module, b.terminator) for b in f.blocks)]
-    meetings = Synchronisation(module, [f for f in defined if is_region(module, f)]) if marked else None
+    meetings = Synchronisation(module, [f for f in defined if is_region(module, f)], handed) if marked else None
     for function in marked:
         for loop in Loops.of(function).all:
             for latch in loop.latches:
@@ -91,15 +91,15 @@ def check_exclusive(module: Module) -> None:
                     unmark(module, latch.terminator)
                     mark(module, latch.terminator, held - {Mark.EXCLUSIVE})
     if marked and not numbered:
-        _mark_common(module, defined)
+        _mark_common(module, defined, handed)
 
 
-def _mark_common(module: Module, defined: list[Function]) -> None:
+def _mark_common(module: Module, defined: list[Function], handed: Collection[str]) -> None:
     """Marks the memory that is made outside of parallel regions, in place. Local arrays move to the heap for that:
     where LLVM finds a copy of a local variable, as `firstprivate` makes it, it may make one of the two. Not file-scope
     ones where C++ may construct some when control first comes there, which iterations wait for."""
     regions = {f for f in defined if is_region(module, f)}
-    own = set(reached([*regions, *known_by_address(module)], _named))
+    own = set(reached([*regions, *known_by_address(module, handed)], _named))
     for function in (f for f in defined if f not in own):
         move_known_outside(module, function)
         for instruction in function.instructions():

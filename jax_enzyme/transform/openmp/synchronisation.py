@@ -27,13 +27,14 @@ _REDUCE, _ATOMICALLY = f"{PREFIX}reduce", 2
 
 
 class Synchronisation:
-    """The places of a program where threads synchronise; `regions` are the bodies of its parallel regions."""
+    """The places of a program where threads synchronise; `regions` are the bodies of its parallel regions, `handed` the
+    functions that the program is given pointers to."""
 
-    def __init__(self, module: Module, regions: Iterable[Function]) -> None:
+    def __init__(self, module: Module, regions: Iterable[Function], handed: Iterable[str] = ()) -> None:
         self._module = module
         self._functions = [f for f in module.functions.values() if f.blocks]
         self._regions = {f.entry for f in regions if f.blocks}
-        self._by_address = [f for f in known_by_address(module) if not f.blocks or f.entry not in self._regions]
+        self._by_address = [f for f in known_by_address(module, handed) if not f.blocks or f.entry not in self._regions]
         self._preds: dict[BasicBlock, list[BasicBlock]] = {}
         self._callers: dict[BasicBlock, list[BasicBlock]] = {}
         """Of the first block of a function: the blocks that name it."""
@@ -116,11 +117,13 @@ class Synchronisation:
         )
 
 
-def known_by_address(module: Module) -> set[Function]:
-    """The functions whose addresses variables have, or functions hand on: who calls a pointer may call them."""
+def known_by_address(module: Module, handed: Iterable[str]) -> set[Function]:
+    """The functions whose addresses variables have, functions hand on, or the program is handed: who calls a pointer
+    may call them."""
+    given = (value for name in handed if (value := module.symbol(name)) is not None)
     held = (g.initializer for g in module.globals.values() if g.initializer is not None)
     passed = (o for f in module.functions.values() for i in f.instructions() for o in _passed(i))
-    return {function for value in (*held, *passed) for function in named_functions(value)}
+    return {function for value in (*given, *held, *passed) for function in named_functions(value)}
 
 
 def _passed(instruction: I.Instruction) -> Iterable[Value]:
