@@ -273,6 +273,30 @@ def test_directives_mean_what_the_serial_program_means(name: str) -> None:
     agree(three_way(kernel, [X], sweeps=by_turns(list(SOURCES).index(name))))
 
 
+ALLOCATORS = """
+#include <omp.h>
+#include <stdint.h>
+#include <string.h>
+void k(int n, const double *x, double *y) {
+  omp_alloctrait_t traits[] = {{omp_atk_fallback, omp_atv_null_fb}, {omp_atk_alignment, 4096}};
+  omp_allocator_handle_t pages = omp_init_allocator(omp_default_mem_space, 2, traits);
+  double own[9];
+  double *all[] = {omp_alloc(40, pages), omp_calloc(5, 8, pages), omp_aligned_alloc(64, 40, pages), 0};
+  all[3] = omp_realloc(memcpy(omp_alloc(24, pages), x, 24), 80, pages, pages);
+#pragma omp parallel for private(own) allocate(pages : own)
+  for (int i = 0; i < n; i++) y[i] = own[i % 9] = x[i], y[i] *= 1 + (uintptr_t)own % 4096;
+  for (int i = 0; i < 4; i++) y[i] += (uintptr_t)all[i] % 4096 + all[1][i] + (i < 3 ? all[3][i] - x[i] : 0);
+  for (int i = 0; i < 4; i++) omp_free(all[i], pages);
+  omp_destroy_allocator(pages);
+}"""
+
+
+def test_memory_of_an_allocator_has_the_alignment_that_it_was_made_for() -> None:
+    kernel = native(ALLOCATORS, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
+    np.testing.assert_array_equal(kernel.run((), [X])[0], X)
+    agree(three_way(kernel, [X]))
+
+
 def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     signature = "n: i32[], x: f64[n], out y: f64[n]"
     flags = ("-fopenmp", "-fopenmp-version=52")  # which knows `loop bind(parallel)`

@@ -8,7 +8,7 @@ typedef struct { int held; } omp_lock_t;
 typedef struct { int held; } omp_nest_lock_t;
 typedef enum { omp_sched_static = 1, omp_sched_dynamic, omp_sched_guided, omp_sched_auto } omp_sched_t;
 
-// Numbers that compilers know; every one means the heap here.
+// Numbers that compilers know; every one means the heap here, and larger ones memory of such an alignment.
 typedef enum {
   omp_null_allocator = 0, omp_default_mem_alloc, omp_large_cap_mem_alloc, omp_const_mem_alloc, omp_high_bw_mem_alloc,
   omp_low_lat_mem_alloc, omp_cgroup_mem_alloc, omp_pteam_mem_alloc, omp_thread_mem_alloc,
@@ -25,6 +25,11 @@ typedef enum { omp_default_mem_space, omp_large_cap_mem_space, omp_const_mem_spa
   omp_low_lat_mem_space } omp_memspace_handle_t;
 typedef enum { omp_atk_sync_hint = 1, omp_atk_alignment, omp_atk_access, omp_atk_pool_size, omp_atk_fallback,
   omp_atk_fb_data, omp_atk_pinned, omp_atk_partition } omp_alloctrait_key_t;
+typedef enum { omp_atv_false, omp_atv_true, omp_atv_contended = 3, omp_atv_uncontended, omp_atv_serialized,
+  omp_atv_sequential = omp_atv_serialized, omp_atv_private, omp_atv_all, omp_atv_thread, omp_atv_pteam, omp_atv_cgroup,
+  omp_atv_default_mem_fb, omp_atv_null_fb, omp_atv_abort_fb, omp_atv_allocator_fb, omp_atv_environment, omp_atv_nearest,
+  omp_atv_blocked, omp_atv_interleaved } omp_alloctrait_value_t;
+#define omp_atv_default ((__UINTPTR_TYPE__)-1)
 typedef struct { omp_alloctrait_key_t key; __UINTPTR_TYPE__ value; } omp_alloctrait_t;
 enum { omp_initial_device = -1, omp_invalid_device = -10 };
 
@@ -95,19 +100,21 @@ void omp_fulfill_event(omp_event_handle_t event);
 #endif
 // In terms of C's, whose memory the engine knows. Older standards have no aligned_alloc.
 void *je_aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__) __asm__("aligned_alloc");
-static inline void *omp_alloc(__SIZE_TYPE__ size, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
-  (void)allocator;
-  return malloc(size);
-}
-static inline void *omp_calloc(__SIZE_TYPE__ count, __SIZE_TYPE__ size,
-                               omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
-  (void)allocator;
-  return calloc(count, size);
+#define JE_USUAL_ALIGNMENT 16u
+static inline void *je_allocate(__SIZE_TYPE__ align, __SIZE_TYPE__ size) {
+  return align > JE_USUAL_ALIGNMENT ? je_aligned_alloc(align, (size + align - 1) / align * align) : malloc(size);
 }
 static inline void *omp_aligned_alloc(__SIZE_TYPE__ align, __SIZE_TYPE__ size,
                                       omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
-  (void)allocator;
-  return je_aligned_alloc(align, (size + align - 1) / align * align);
+  return je_allocate((__SIZE_TYPE__)allocator > align ? (__SIZE_TYPE__)allocator : align, size);
+}
+static inline void *omp_alloc(__SIZE_TYPE__ size, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
+  return je_allocate(allocator, size);
+}
+static inline void *omp_calloc(__SIZE_TYPE__ count, __SIZE_TYPE__ size,
+                               omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
+  return allocator > JE_USUAL_ALIGNMENT ? memset(je_allocate(allocator, count * size), 0, count * size)
+                                        : calloc(count, size);
 }
 static inline void omp_free(void *memory, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
   (void)allocator;
@@ -116,13 +123,20 @@ static inline void omp_free(void *memory, omp_allocator_handle_t allocator JE_DE
 static inline void *omp_realloc(void *memory, __SIZE_TYPE__ size,
                                 omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR,
                                 omp_allocator_handle_t before JE_DEFAULT_ALLOCATOR) {
-  (void)allocator, (void)before;
-  return realloc(memory, size);
+  void *moved = realloc(memory, size), *aligned;
+  (void)before;
+  if (allocator <= JE_USUAL_ALIGNMENT) return moved;
+  aligned = memcpy(je_allocate(allocator, size), moved, size);
+  free(moved);
+  return aligned;
 }
 static inline omp_allocator_handle_t omp_init_allocator(omp_memspace_handle_t space, int count,
                                                         const omp_alloctrait_t *traits) {
-  (void)space, (void)count, (void)traits;
-  return omp_default_mem_alloc;
+  __UINTPTR_TYPE__ align = omp_default_mem_alloc;
+  (void)space;
+  for (int i = 0; i < count; i++)
+    if (traits[i].key == omp_atk_alignment && traits[i].value > JE_USUAL_ALIGNMENT) align = traits[i].value;
+  return (omp_allocator_handle_t)align;
 }
 static inline void omp_destroy_allocator(omp_allocator_handle_t allocator) { (void)allocator; }
 // The host is the only device.
@@ -144,6 +158,7 @@ static inline int omp_target_is_present(const void *memory, int device) {
   (void)memory, (void)device;
   return 1;
 }
+#undef JE_USUAL_ALIGNMENT
 #undef JE_DEFAULT_ALLOCATOR
 
 double omp_get_wtime(void);

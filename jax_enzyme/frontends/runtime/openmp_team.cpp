@@ -189,10 +189,13 @@ void *__kmpc_task_reduction_get_th_data(Id, void *, void *data) { return data; }
 void *malloc(size_t);
 void *aligned_alloc(size_t, size_t);
 void free(void *);
-void *__kmpc_alloc(Id, size_t size, void *) { return malloc(size); }
-void *__kmpc_aligned_alloc(Id, size_t align, size_t size, void *) {
-  return aligned_alloc(align, (size + align - 1) / align * align);
+// An allocator is a number: the alignment that it was made for, or one of those that OpenMP has names for (omp.h).
+void *__kmpc_aligned_alloc(Id, size_t align, size_t size, void *allocator) {
+  const size_t own = reinterpret_cast<size_t>(allocator);
+  align = own > align ? own : align;
+  return align > 16 ? aligned_alloc(align, (size + align - 1) / align * align) : malloc(size);
 }
+void *__kmpc_alloc(Id id, size_t size, void *allocator) { return __kmpc_aligned_alloc(id, 0, size, allocator); }
 void __kmpc_free(Id, void *memory, void *) { free(memory); }
 
 void __tgt_register_lib(void *) {}
