@@ -42,8 +42,9 @@ def program_module(
     `as_written`: threads access shared memory wherever the source does, and LLVM does not rely on what C++ promises."""
     module = _read(program)
     if program.launch is None and not program.device:
-        check_exclusive(module, tuple(functions_of(signature.formals)))
-        serial = lower_teams(module, threads)
+        handed = tuple(functions_of(signature.formals))
+        check_exclusive(module, handed)
+        serial = lower_teams(module, threads, handed)
         if isinstance(log, LoopLog):
             log.watch(serial, program.symbol)
         return serial

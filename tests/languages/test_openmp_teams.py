@@ -213,13 +213,24 @@ def test_a_barrier_that_some_threads_of_a_team_miss_is_an_error() -> None:
             jax.block_until_ready(function(X * np.where(np.arange(N) == 1, -1, 1)))
 
 
-def test_a_recursive_function_that_asks_for_its_thread_is_refused() -> None:
-    source = """
-    #include <omp.h>
-    static double f(int n, const double *x) { return n ? x[omp_get_thread_num()] + f(n - 1, x) * x[n] : 0; }
-    void k(int n, const double *x, double *y) {
+BY_ITSELF = """
+static double f(int n, const double *x) { return n ? x[omp_get_thread_num()] + f(n - 1, x) * x[n] : 0; }
+void k(int n, const double *x, double *y) {"""
+FROM_A_TABLE = """
+static double f(int n, const double *x) { return x[n - 1 - omp_get_thread_num()]; }
+static double (*const table[])(int, const double *) = {f, 0};
+void k(int n, const double *x, double *y) { double (*f)(int, const double *) = table[x[0] > 100];"""
+HANDED = """
+double f(int n, const double *x) { return x[n - 1 - omp_get_thread_num()]; }
+void k(int n, const double *x, double *y, double (*f)(int, const double *)) {"""
+
+
+@pytest.mark.parametrize(("source", "handed"), [(BY_ITSELF, ""), (FROM_A_TABLE, ""), (HANDED, ", f: fn(f)")])
+def test_a_recursive_function_or_a_pointers_that_asks_for_its_thread_is_refused(source: str, handed: str) -> None:
+    source = f"""#include <omp.h>
+    {source}
     #pragma omp parallel num_threads(2)
       y[omp_get_thread_num()] = f(n, x);
-    }"""
+    }}"""
     with pytest.raises(LoweringError, match=r"(?s)recursive.*place: kernel\.c:3"):
-        native(source, "k", SIGNATURE, {"n": N}, flags=("-fopenmp",)).run((), [X])
+        je.kernel(source, "k", SIGNATURE + handed, lang="c", flags=("-fopenmp",)).inspect(X)

@@ -77,7 +77,7 @@ class Synchronisation:
 
     def _may_call(self, instruction: I.Instruction) -> Iterable[Function]:
         """The functions that an instruction names; where it calls a pointer, all that may be there."""
-        if isinstance(instruction, I.CallBase) and not isinstance(instruction.operands[-1], Function | InlineAsm):
+        if calls_a_pointer(instruction):
             return (*self._by_address, *(v for v in instruction.operands if isinstance(v, Function)))
         return (v for v in instruction.operands if isinstance(v, Function))
 
@@ -115,6 +115,11 @@ class Synchronisation:
         return function.name.startswith(("omp_", *WAITING)) and "memory(none)" not in expanded_attributes(
             self._module, function.attributes
         )
+
+
+def calls_a_pointer(instruction: I.Instruction) -> bool:
+    """Does an instruction call a function that is not named?"""
+    return isinstance(instruction, I.CallBase) and not isinstance(instruction.operands[-1], Function | InlineAsm)
 
 
 def known_by_address(module: Module, handed: Iterable[str]) -> set[Function]:

@@ -14,7 +14,7 @@ for each member.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.errors import LoweringError
@@ -37,6 +37,7 @@ from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.openmp.calls import PREFIX, TEAM, calls_of, replace_call
+from jax_enzyme.transform.openmp.synchronisation import calls_a_pointer, known_by_address
 from jax_enzyme.transform.rewriting import add_parameter, remove_unreachable, replace_values, substitute
 
 _ASKS = ("omp_get_thread_num", "omp_get_num_threads", "omp_get_team_size", "omp_get_ancestor_thread_num")
@@ -50,25 +51,28 @@ _MOST = 64
 """Members of a team whose number only the run knows."""
 
 
-def lower_teams(module: Module, threads: int) -> Module:
+def lower_teams(module: Module, threads: int, handed: Collection[str]) -> Module:
     """A new module without calls of `je_team`; the module itself where there are none. A region that names no number
-    has `threads` members. LoweringError for recursive functions that ask for their thread."""
+    has `threads` members. `handed`: the functions that the program is given pointers to. LoweringError for recursive
+    functions, and those that are called through pointers, that ask for their thread."""
     if TEAM not in module.functions:
         return module
     work = clone(module)
     _return(work, "je_threads", threads)
     most = _most(work, threads)
     if most > 1:
-        asking = _reaching(work, _ASKS)
+        callers = _callers(work, handed)
+        asking = _reaching(work, callers, _ASKS)
         if any(body in asking for body in _inner_first(work)):  # then what each thread has of its own is asked for too
-            asking = _reaching(work, (*_ASKS, *_OWN))
+            asking = _reaching(work, callers, (*_ASKS, *_OWN))
+        pointed = [f.name for f in _by_address(work, handed) if f in asking]
         names = [f.name for f in _inner_first(work) if f in asking]
         _return(work, "je_most", most)
         if names:
             _give_each_its_own(work, most)
         for number, name in enumerate(names):
             team = f"{TEAM_FUNCTION}{number}"
-            work = _with_team(work, name, team, most)
+            work = _with_team(work, name, team, most, pointed)
     _call_plainly(work)
     _return(work, _SLOT, 0)
     del work.functions[TEAM]
@@ -78,16 +82,30 @@ def lower_teams(module: Module, threads: int) -> Module:
 # -- which regions, and how many
 
 
-def _reaching(module: Module, prefixes: tuple[str, ...]) -> set[Value]:
-    """The functions that call one of these, directly or not."""
-    users: dict[Value, list[Value]] = {}
+def _by_address(module: Module, handed: Collection[str]) -> list[Function]:
+    """The functions that may be called through pointers. Those that have bodies of regions call those."""
+    bodies = _inner_first(module)
+    return [f for f in known_by_address(module, handed) if f not in bodies]
+
+
+def _callers(module: Module, handed: Collection[str]) -> Mapping[Value, Collection[Value]]:
+    """Of each function, those that name it, or may call it through a pointer."""
+    by_address = _by_address(module, handed)
+    callers: dict[Value, dict[Value, None]] = {}
     for function in module.functions.values():
         for instruction in function.instructions():
-            for value in instruction.operands:
-                if isinstance(value, Function):
-                    users.setdefault(value, []).append(function)
+            named = [v for v in instruction.operands if isinstance(v, Function)]
+            for value in (*named, *(by_address if calls_a_pointer(instruction) else ())):
+                callers.setdefault(value, {})[function] = None
+    return callers
+
+
+def _reaching(
+    module: Module, callers: Mapping[Value, Collection[Value]], prefixes: tuple[str, ...]
+) -> Collection[Value]:
+    """The functions that call one of these, directly or not."""
     asked: list[Value] = [f for name, f in module.functions.items() if name.startswith(prefixes)]
-    return set(reached(asked, lambda value: users.get(value, ())))
+    return reached(asked, lambda value: callers.get(value, ()))
 
 
 def _inner_first(module: Module) -> list[Function]:
@@ -197,8 +215,9 @@ def _call_plainly(module: Module) -> None:
 # -- a team
 
 
-def _with_team(module: Module, name: str, team: str, most: int) -> Module:
-    """The module with what the team of a region does. Both are one program: they have the same variables."""
+def _with_team(module: Module, name: str, team: str, most: int, pointed: Collection[str]) -> Module:
+    """The module with what the team of a region does. Both are one program: they have the same variables. `pointed` are
+    the functions that ask for their thread and may be called through pointers."""
     part = clone(module)
     for variable, copy in zip(module.globals.values(), part.globals.values(), strict=True):
         if variable.initializer is not None and not variable.is_constant and not variable.name.startswith("llvm."):
@@ -218,6 +237,8 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
     body = part.functions[team]
     remove_unreachable(body)
     _check_inlined(part, body)
+    if pointed and any(calls_a_pointer(i) for f in part.functions.values() for i in f.instructions()):
+        raise _dependent(module, module.functions[min(pointed)])
     _meet_at_the_end(part, body)
     size = Axis(_MEMBER, most, lambda at: at.call(marks.index(part, _MEMBERS, most + 1), []))
     made = for_group(part, body, Group((size,), (marks.MEET_BLOCK,)))
@@ -303,8 +324,12 @@ def _check_inlined(module: Module, body: Function) -> None:
     for function in module.functions.values():
         own = any(_meets(i) or _differs(i) for i in function.instructions())
         if (own and function is not body) or any(v is body for i in function.instructions() for v in i.operands):
-            raise LoweringError(
-                f"`{function.name}` is recursive or called through a pointer, and depends on its thread",
-                function_location(module, function),
-                "make it a function that can be inlined, or give it the number of the thread",
-            )
+            raise _dependent(module, function)
+
+
+def _dependent(module: Module, function: Function) -> LoweringError:
+    return LoweringError(
+        f"`{function.name}` is recursive or called through a pointer, and depends on its thread",
+        function_location(module, function),
+        "make it a function that can be inlined, or give it the number of the thread",
+    )
