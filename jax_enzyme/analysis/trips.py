@@ -10,12 +10,16 @@ With `D = y - x` affine in the iteration number k, `D = d0 - s*k`:
     continue while x != y   count = d0 / s, if that is a whole number and not negative
     continue while x == y   at most 1, for s != 0
 
+Several exits with one condition are one exit, where every iteration comes to one of them: compilers copy the test at
+the end of a loop into both arms of what is before it.
+
 `x < y` needs D as an integer, so both sides must be known not to wrap; or it is shown here, by induction, that the side
 that moves does not wrap while the loop continues. `x != y` with s = 1 or -1 is right modulo 2**bits as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -27,6 +31,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
 
 _GREATER = ("sgt", "sge", "ugt", "uge")
@@ -37,6 +42,9 @@ def trip_count(facts: IntegerFacts, loop: Loop) -> TripCount:
     exits = [source for source, target in loop.exit_edges if not facts.ends_program(target)]
     alone = len(exits) == 1
     counts = [exit_count(facts, loop, source, alone) for source in exits if facts.once_per_iteration(source, loop)]
+    for condition, copies in _copied(facts, loop, exits) if len(exits) > 1 else ():
+        alone = copies == len(exits)
+        counts.append(_count(facts, loop, condition, alone))
     maxima = [count.maximum for count in counts if count.maximum is not None]
     exact = counts[0].exact if alone and counts else None
     return TripCount(exact, min(maxima, default=None))
@@ -54,6 +62,32 @@ def run_through(facts: IntegerFacts, block: BasicBlock) -> tuple[BasicBlock, dic
         found[loop] = count.value
         block, loop = loop.preheader, loop.parent
     return block, found
+
+
+def _copied(facts: IntegerFacts, loop: Loop, exits: Sequence[BasicBlock]) -> Iterator[tuple[Condition, int]]:
+    """The conditions that every iteration tests at one of several exits, and at how many."""
+    tests: list[tuple[tuple[str, Form, Form], list[Condition]]] = []
+    for source in exits:
+        branch = source.terminator
+        if facts.loops.loop_of[source] is not loop or not isinstance(branch, I.CondBranch):
+            continue
+        conditions, whole = conjuncts(branch.operands[0], branch.targets[0] in loop, source)
+        if whole and len(conditions) == 1:
+            (test,) = conditions
+            key = (test.predicate, facts.form_at(test.x, source), facts.form_at(test.y, source))
+            copies = next((copies for known, copies in tests if known == key), None)
+            if copies is None:
+                tests.append((key, copies := []))
+            copies.append(test)
+    for _, copies in tests:
+        if len(copies) > 1 and not _around(loop, {test.block for test in copies}):
+            yield copies[0], len(copies)
+
+
+def _around(loop: Loop, blocks: Collection[BasicBlock]) -> bool:
+    """Whether an iteration may come to its end and to none of some blocks."""
+    others = reached([loop.header], lambda block: block.successors, lambda b: b in loop and b not in blocks)
+    return any(loop.header in block.successors for block in others)
 
 
 def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:

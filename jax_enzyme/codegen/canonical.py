@@ -33,7 +33,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
 from jax_enzyme.ir.module import Module, take_apart
-from jax_enzyme.ir.pass_managers import JUMPS_STAY, inline_marked, run_on_module
+from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
@@ -44,6 +44,7 @@ from jax_enzyme.transform.divisions import note_divisions, show_divisors
 from jax_enzyme.transform.failing import stays_true
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message, keep_failures_apart
 from jax_enzyme.transform.invariant_loads import load_before_loops
+from jax_enzyme.transform.joined_ends import join_marked_ends
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.named_loops import keep_own_names, name_loops
 from jax_enzyme.transform.openmp import show_short_sections
@@ -64,11 +65,8 @@ _ROUNDS = 3
 too long to be inlined may be so no more. What is left after so many rounds is as in the source, which the engine
 differentiates or refuses."""
 
-_PIPELINE = Pipeline(2, relocation="static", options=(JUMPS_STAY,))
-"""In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place. Where
-LLVM threads jumps, what is asked at the end of an iteration is asked at several ends, one for each way that leads there
-(an inner loop that runs or does not, a `continue`), or not at all where the way says that the iteration is not the last
-one. How often the loop runs is then known no more, and its iterations are alike no more."""
+_PIPELINE = Pipeline(2, relocation="static")
+"""In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place."""
 
 
 def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFunction:
@@ -89,7 +87,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         _mark(module, function.symbol)
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
-        simple = through(result, of_module(show_short_sections), simplify, of_module(ask_to_unroll))
+        simple = through(result, of_module(show_short_sections), join_marked_ends, simplify, of_module(ask_to_unroll))
         is_chosen = turn == 0 and choose_loads(simple)  # in place: nobody else has the module
         is_changed = is_chosen or simple.module is not result.module
         if not is_changed and not _calls_its_own(simple.module):
@@ -101,7 +99,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         result = replace(function, module=_regular(module, function.symbol))
     on_loads = (load_again, load_before_loops) if _runs_alone(result.module) else (load_again,)
     at_last = (retype, choose_by_turn, *on_loads, of_module(lower_calls), of_module(define_poison))
-    module = through(result, of_module(_with_single_entries), *at_last).module
+    module = through(result, of_module(_with_single_entries), join_marked_ends, *at_last).module
     take_apart(result.module, module)
     show_divisors(module)
     drop_scopes(module)

@@ -34,8 +34,6 @@ class Pipeline:
     slp: bool = False
     unroll: bool = False
     relocation: str = "pic"
-    options: tuple[str, ...] = ()
-    """Of LLVM's: see `ir.pass_managers`."""
 
     def builder(self) -> llvm.PassBuilder:
         """For this pipeline and for single passes, in this process and for this machine."""
@@ -49,7 +47,7 @@ class Pipeline:
         """The module after the pipeline: the same one, changed, or another."""
         if self.is_for_clang(native, bitcode := native.as_bitcode()):
             return llvm.parse_bitcode(self.through_clang(native, bitcode)[0], llvm.create_context())
-        run_on_module(builder.getModulePassManager(), native, builder, self.options)
+        run_on_module(builder.getModulePassManager(), native, builder)
         return native
 
     def is_for_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> bool:
@@ -72,8 +70,7 @@ class Pipeline:
         chosen = {"vectorize": self.vectorise, "slp-vectorize": self.slp, "unroll-loops": self.unroll}
         switches = (f"-f{'' if on else 'no-'}{name}" for name, on in chosen.items())
         place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
-        options = (word for option in self.options for word in ("-mllvm", option))
-        return (f"-O{self.level}", *switches, *place, *options)
+        return (f"-O{self.level}", *switches, *place)
 
 
 def long_compiler() -> str:

@@ -17,7 +17,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FORMAT = "10"
+_FORMAT = "11"
 """Changes whenever `finish` would give other IR."""
 
 _OPENMP = "@__kmpc_"

@@ -9,10 +9,8 @@ then, since freeing it could fail as well.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from ctypes import c_void_p, cast
-from threading import Lock
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
@@ -22,24 +20,13 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import _guarded
 from jax_enzyme.working import waiting_for
 
-JUMPS_STAY = "-jump-threading-threshold=0"
-"""The option of LLVM's by which it copies nothing to thread a jump."""
-PLACES_STAY = "-enable-pre=false"
-"""The option by which it computes nothing on one way to a place because it is known there on another one."""
-_USUAL = {JUMPS_STAY: "-jump-threading-threshold=6", PLACES_STAY: "-enable-pre=true"}
-_RUNNING = Lock()
-"""Held while passes run: LLVM's options hold for all of the process."""
 
-
-def run_on_module(
-    manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder, options: Sequence[str] = ()
-) -> None:
-    """Runs the passes on a module, with some of the options above. The manager is gone afterwards. LoweringError where
-    LLVM fails at it: then the module and the builder are gone as well."""
+def run_on_module(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Runs the passes on a module. The manager is gone afterwards. LoweringError where LLVM fails at it: then the
+    module and the builder are gone as well."""
 
     def run() -> None:
-        with _running(options):
-            _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module)
+        _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module)
         _free(manager)
 
     waiting_for(run)
@@ -52,7 +39,7 @@ def _run(
     builder: llvm.PassBuilder,
     module: llvm.ModuleRef,
 ) -> None:
-    """What `manager.run` does with code of a module, by llvmlite's function of this name. `_RUNNING` is held."""
+    """What `manager.run` does with code of a module, by llvmlite's function of this name."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
     with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
@@ -65,18 +52,6 @@ def _run(
         "LLVM could not optimise the code of a kernel: an assertion of its own failed",
         remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
     )
-
-
-@contextmanager
-def _running(options: Sequence[str] = ()) -> Generator[None, None, None]:
-    with _RUNNING:
-        for option in options:
-            llvm.set_option("", option)
-        try:
-            yield
-        finally:
-            for option in options:
-                llvm.set_option("", _USUAL[option])
 
 
 def inline_marked(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
@@ -92,10 +67,9 @@ def run_on_functions(
     manager: llvm.FunctionPassManager, functions: Iterable[llvm.ValueRef], builder: llvm.PassBuilder
 ) -> None:
     """Runs the passes on every function that is defined. The manager is gone afterwards."""
-    with _running():
-        for function in functions:
-            if not function.is_declaration:
-                _run("LLVMPY_RunNewFunctionPassManager", manager, function, builder, function.module)
+    for function in functions:
+        if not function.is_declaration:
+            _run("LLVMPY_RunNewFunctionPassManager", manager, function, builder, function.module)
     _free(manager)
 
 

@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.pass_managers import JUMPS_STAY, PLACES_STAY, run_on_functions, run_on_module
+from jax_enzyme.ir.pass_managers import run_on_functions, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
 
@@ -80,20 +80,19 @@ def run(module: Module, passes: Sequence[str], only: Collection[str] | None = No
 
 
 def optimise(module: Module, level: int = 2, *, vectorise: bool = False, unroll: bool = False) -> Module:
-    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling; never is
-    anything copied to thread a jump, or computed on several ways to the place where it is asked for."""
+    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling."""
 
     def pipeline(parsed: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-        run_on_module(builder.getModulePassManager(), parsed, builder, (JUMPS_STAY, PLACES_STAY))
+        run_on_module(builder.getModulePassManager(), parsed, builder)
 
     return _through(module, pipeline, level, vectorise, unroll)
 
 
 def optimised_text(text: str) -> str:
-    """The pipeline for a module as text, LLVM's own, which keeps what is no concern of ours: jumps stay there, too."""
+    """The same for a module as text: LLVM's own, which keeps what is no concern of ours."""
     parsed = llvm.parse_assembly(text, llvm.create_context())
     builder = _builder(parsed.triple)
-    run_on_module(builder.getModulePassManager(), parsed, builder, (JUMPS_STAY,))
+    run_on_module(builder.getModulePassManager(), parsed, builder)
     return str(parsed)
 
 

@@ -41,6 +41,7 @@ from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantSplat, Poison, Undef, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload, splat
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.joined_ends import first_ends, join_ends
 from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import computed_before, local, phis
 
@@ -57,10 +58,16 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
     """The array function, its loops regular, with the iterations of some in lockstep, in a copy of the module; the
     function itself where there are none."""
     root = function.module.functions[function.symbol]
-    if not any(loop.children for loop in Loops.of(root)) or not InLockstep(function.module, root).candidates():
+    loops = Loops.of(root)
+    if not any(loop.children for loop in loops):
+        return function
+    has_several = first_ends(loops, _has_inner) is not None
+    if not has_several and not InLockstep(function.module, root).candidates():
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]
+    if has_several:
+        join_ends(root, _has_inner)
     facts = InLockstep(module, root)
     if _copy_by_number(root, facts.candidates()):
         facts = InLockstep(module, root)
@@ -74,6 +81,10 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
             if rest is not None and not share.sites:
                 _Rewriting(module, root, replace(share, width=share.width // 2)).run(rest)
     return replace(function, module=module) if found else function
+
+
+def _has_inner(loop: Loop) -> bool:
+    return bool(loop.children)
 
 
 def _copy_by_number(root: Function, loops: list[Loop]) -> bool:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import is_memory_free
-from jax_enzyme.codegen import derived, pipelines
+from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.object import build_function
 from jax_enzyme.frontends import load
@@ -161,14 +159,3 @@ def test_a_kernel_that_nobody_else_needs_is_not_copied(monkeypatch: pytest.Monke
     )
     derived.regular(program, parse_signature("n: i32, x: f64[n] -> f64"), Binding.of({"n": 33}, {}))
     assert not copies
-
-
-@pytest.mark.parametrize("long", [pipelines.LONG, 0], ids=["in this process", "by clang"])
-def test_iterations_end_in_one_place(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM asks whether to go on for each of two ways, past the inner loop and through it, where it threads jumps."""
-    monkeypatch.setattr(pipelines, "LONG", long)
-    source = (Path(__file__).parents[1] / "engine" / "lockstep.c").read_text()
-    result = canonical(_bound(source, "factor", "n: i32, inout a: f64[n,n] -> f64", n=48))
-    loops = Loops.of(result.module.functions[result.symbol]).all
-    assert len(loops) == 5
-    assert all(loop.exiting == loop.latches for loop in loops)

@@ -152,8 +152,8 @@ void shorter(int n, int d, const double *w, const double *x, double *y) {
 }
 
 /* A factor of a matrix in place: all rows below the diagonal read row j and write their own column j, and the last
-   quotient of a column is used behind its loop. Where LLVM threads jumps, there are two ends of an iteration over
-   i: for j = 0, and for all others. */
+   quotient of a column is used behind its loop. LLVM has two ends of an iteration over i: for j = 0, and for all
+   others. */
 double factor(int n, double *a) {
     double total = 0;
     for (int j = 0; j < n; j++) {
