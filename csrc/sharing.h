@@ -52,8 +52,8 @@ class Crew : public std::enable_shared_from_this<Crew> {
   // How many threads there are for a loop, the calling one included.
   int64_t most() const { return most_; }
 
-  // Has up to `helpers` threads take part in the loop, until it is dismissed.
-  void Call(const std::shared_ptr<Shared>& loop, int64_t helpers) {
+  // Has up to `helpers` threads take part in the loop, until it is dismissed. Whether any of them was not here yet.
+  bool Call(const std::shared_ptr<Shared>& loop, int64_t helpers) {
     int64_t missing;
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -69,6 +69,7 @@ class Crew : public std::enable_shared_from_this<Crew> {
       };
       const_cast<xla::ffi::ThreadPool*>(pool_)->Schedule(std::move(help));
     }
+    return missing > 0;
   }
 
   void Dismiss(const std::shared_ptr<Shared>& loop) {
@@ -143,11 +144,12 @@ class SharedLoop : public Shared {
     return Open();
   }
 
-  // The calling thread's part. As long as no helper is there, it may be that one waits for this very processor.
-  int64_t Complete() {
-    do {
-      if (!helped_) std::this_thread::yield();
-    } while (Share());
+  // The calling thread's part. A helper that `is_new` may wait for this very processor, and leaves it once it has had
+  // it.
+  int64_t Complete(bool is_new) {
+    if (is_new && !helped_) std::this_thread::yield();
+    while (Share()) {
+    }
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
     if (exception_ != nullptr) std::rethrow_exception(exception_);
@@ -223,13 +225,13 @@ int64_t RunShared(Crew& crew, int64_t total, int64_t grain, const Run& run) {
     first = grain;
   }
   const auto loop = std::make_shared<SharedLoop<Run>>(run, first, total, share);
-  crew.Call(loop, std::min(threads, shares) - 1);
+  const bool is_new = crew.Call(loop, std::min(threads, shares) - 1);
   struct Dismissal {
     ~Dismissal() { crew.Dismiss(loop); }
     Crew& crew;
     const std::shared_ptr<Shared> loop;
   } const dismissal{crew, loop};
-  return loop->Complete();
+  return loop->Complete(is_new);
 }
 
 // A crew as a kernel knows it, for one call.
