@@ -215,10 +215,7 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
     )
     again = any(buffer.role == "shadow" for buffer in base.buffers)
     dropped = tuple(points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if not w)
-    given = {a for a, s in zip(arguments, step.seeded, strict=True) if s}
-    cleared = tuple(o for o in static if o.kind == "buffer" and o.site not in given)
-    made = (module, rules, points_to, activity, shadowed, survey.origin)
-    facts = Facts(*made, dynamic, execution, again, dropped, cleared)
+    facts = Facts(module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again, dropped)
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
         _routine(each, facts, words, tuple(static), loops)

@@ -39,7 +39,7 @@ def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     reversal, base = sweeps.reversal, sweeps.reversal.base
     forward = sweeps.forward
     backward, used = sweeps.reverse
-    buffers = (*_unfilled(reversal, vjp_buffers(base.buffers, reversal.step)), *frames.more(reversal, combined=True))
+    buffers = (*vjp_buffers(base.buffers, reversal.step), *frames.more(reversal, combined=True))
     target = array_function(f"{base.symbol}.vjp", buffers)
     frame = frames(sweeps, target, len(base.buffers), buffers)
     own: list[Value] = list(target.arguments[: len(base.buffers)])
@@ -113,7 +113,7 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame, *, checked: bool = Fal
             role = "initial" if buffer.io == "in" else "final"
             read.append(replace(buffer, role=role, of=index, io="in", zero=False, discard=False))
     tapes = _tape_buffers(reversal, "in", checked)
-    shadows = _unfilled(reversal, shadow_buffers(base.buffers, reversal.step))
+    shadows = shadow_buffers(base.buffers, reversal.step)
     buffers = (*read, *tapes, *shadows, *frames.more(reversal, combined=False))
     target = array_function(f"{base.symbol}.pullback", buffers)
     frame = frames(sweeps, target, len(read) + len(tapes), buffers)
@@ -126,12 +126,6 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame, *, checked: bool = Fal
     frame.finish(zero(T.I64))
     check_shadows(target, backward, len(own), len(made))
     return sweeps.delivered(target, buffers)
-
-
-def _unfilled(reversal: Reversal, buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
-    """Without zeros at the start where the reverse sweep sets all of a cotangent."""
-    arguments, filled = reversal.root.function.arguments, reversal.root.work.first.filled
-    return tuple(replace(b, zero=b.zero and not (b.role == "shadow" and arguments[b.of] in filled)) for b in buffers)
 
 
 def _tape_buffers(reversal: Reversal, io: Io, checked: bool) -> tuple[Buffer, ...]:

@@ -60,7 +60,6 @@ BEYOND = {
     "ad.plan.gates:_GATE_BLOCKS": (0, "control"),
     "ad.plan.recipes:_SAFE_DEPTH": (0, "control"),
     "ad.plan.recipes:_MANY_WRITES": (0, "copies"),
-    "ad.plan.first_sums:_MANY_PAIRS": (0, "copies"),
     "ad.plan.spent:_MANY_PAIRS": (0, "copies"),
     "ad.plan.taping:_MOST_COPIES": (0, "control"),
     "ad.plan.turned:_MANY_PAIRS": (0, "copies"),

@@ -62,7 +62,6 @@ class Adjoints:
         self._within_block = work.within_block
         self._spent = work.spent
         self._updates = work.updates
-        self._set = work.updates | work.first.loads
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
         self._sums_here: dict[Value, Value] = {}
         self._called: dict[tuple[str | Value, ...], I.CallBase] = {}
@@ -126,7 +125,7 @@ class Adjoints:
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
                 align = element_alignment(adjoint.type, instruction.align)
-                if instruction in self._set:
+                if instruction in self._updates:
                     store_number(self._builder, adjoint, pointer, align)
                     return
                 if self._sums.add(instruction, pointer, adjoint):

@@ -100,8 +100,7 @@ ALONE = Execution()
 class Facts:
     """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
     along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames. `dropped`
-    are buffers of whose shadows nobody wants what is left when the reverse sweep is over, `cleared` buffers whose
-    shadows are zero when it begins."""
+    are buffers of whose shadows nobody wants what is left when the reverse sweep is over."""
 
     module: Module
     rules: Rules
@@ -113,7 +112,6 @@ class Facts:
     execution: Execution = ALONE
     has_frames: bool = False
     dropped: tuple[MemoryObject, ...] = ()
-    cleared: tuple[MemoryObject, ...] = ()
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jax_enzyme.ad.facts.functions import Facts
-from jax_enzyme.ad.plan.first_sums import first_sums
 from jax_enzyme.ad.plan.late_sums import late_sums
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.spent import spent_writes
@@ -30,7 +29,6 @@ class Work:
         self.turned = turned_loops(recipes, facts)
         self.spent = spent_writes(recipes, facts)
         self.updates = updates(recipes, facts, self.late_sums)
-        self.first = first_sums(recipes, facts, {*self.late_sums, *self.updates}, self.turned)
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
         return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]
