@@ -48,7 +48,6 @@ class Wrapper:
         self._arguments: list[Argument] = []
         self._own: dict[int, Value] = {}
         self._companions: dict[int, Value] = {}
-        self._added: list[tuple[Value, Value, T.Type]] = []
         for index, (parameter, is_active) in enumerate(zip(function.arguments, active, strict=True)):
             own = self._argument(parameter.type, parameter.name, extension(parameter.attributes))
             self._own[index] = self._memory(own)
@@ -56,10 +55,6 @@ class Wrapper:
                 by_value = suffix == "jvp" and not T.is_pointer(parameter.type)
                 companion = self._argument(parameter.type if by_value else T.PTR, f"{parameter.name}.companion")
                 self._companions[index] = self._memory(companion)
-                if suffix != "jvp" and not T.is_pointer(parameter.type):
-                    # What was there is added behind the call: the cotangent of a number starts from zero.
-                    self._companions[index] = self._memory(zero(parameter.type))
-                    self._added.append((companion, self._companions[index], parameter.type))
         for index in merged[1:]:
             self._own[index] = self._memory(distance(self._at, self._own[merged[0]], self._own[index]))
         self._finish_parameters(len(function.arguments))
@@ -119,9 +114,6 @@ class Wrapper:
             self._at.cond_br(self._at.icmp("ne", status, const_int(T.I64, 0)), failed, done)
             blocks += [failed, *failures.emit(failed, status), done]
             self._at = Builder(done)
-        for companion, own, number in self._added:
-            total = self._at.binary("fadd", self._at.load(number, companion), self._at.load(number, own))
-            self._at.store(total, companion)
         result = self._returned()
         type_ = T.FunctionType(T.VOID if result is None else result.type, tuple(a.type for a in self._arguments))
         function = Function(T.PTR, type_, arguments=self._arguments, blocks=blocks, name=self._name)
