@@ -13,18 +13,8 @@ from dataclasses import dataclass
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.choices import ALL, Choices
-from jax_enzyme.ad.plan.recipes import (
-    Closed,
-    Forward,
-    Gate,
-    ReadBack,
-    Recall,
-    Recipe,
-    Recipes,
-    Reload,
-    Repeat,
-    Resident,
-)
+from jax_enzyme.ad.plan.recipe import Closed, Forward, Gate, ReadBack, Recall, Recipe, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of

@@ -17,7 +17,8 @@ from jax_enzyme.ad.emit.addresses import address_operands, element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
 from jax_enzyme.ad.facts.copying import again
 from jax_enzyme.ad.plan.gates import Choice, Fork
-from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, ReadBack, Recall, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipe import Closed, Forward, Gate, ReadBack, Recall, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import address, marked
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, Pointers, What

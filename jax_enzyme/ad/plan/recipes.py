@@ -1,15 +1,7 @@
-"""How the reverse sweep can have a value of the forward sweep again without a tape: its *recipe*.
+"""Finds recipes: how the reverse sweep can have a value of the forward sweep again without a tape (`ad.plan.recipe`).
 
-    Repeat      the instruction again, over its operands (arithmetic, casts, comparisons, pure calls, addresses)
-    Reload      a load again, from memory that nothing overwrites after it, or from a copy of it (`ad.plan.snapshots`)
-    Closed      a polynomial in iteration numbers: integers and pointers that step through a loop
-    Gate        a phi of an acyclic region as selects over the branch conditions that lead to it
-    Forward     a load as the value that an earlier loop stored there, computed for the iteration that stored it, or as
-                what another source has (`ir.sources`)
-    Resident    the address of a local object that lives in the tape
-
-A recipe names the values that it reads; whether they are taped or have recipes themselves is the plan's business.
-Values that need none (constants, parameters, iteration numbers) are *free*.
+Whether the values that a recipe reads are taped or have recipes themselves is the plan's business. Values that need
+none (constants, parameters, iteration numbers) are *free*.
 """
 
 from __future__ import annotations
@@ -23,8 +15,9 @@ from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.choices import Choices
-from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
-from jax_enzyme.ad.plan.snapshots import Snapshot, Snapshots
+from jax_enzyme.ad.plan.gates import GateBuilder, leaves
+from jax_enzyme.ad.plan.recipe import Closed, Forward, Gate, ReadBack, Recall, Recipe, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.snapshots import Snapshots
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.extents import allocation_size, argument_size, extent
@@ -50,81 +43,6 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_valu
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
-
-
-@dataclass(frozen=True, eq=False)
-class Repeat:
-    operands: tuple[Value, ...]
-    cost: float
-
-
-@dataclass(frozen=True, eq=False)
-class Reload:
-    """`residents` are the local objects that have to live in the tape for the memory to be there."""
-
-    operands: tuple[Value, ...]
-    residents: tuple[MemoryObject, ...]
-    cost: float = 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class Recall:
-    """A load again, `place` bytes behind the start of a copy of its memory."""
-
-    snapshot: Snapshot
-    place: Polynomial
-    operands: tuple[Value, ...]
-    cost: float = 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class ReadBack:
-    """What `store` left, `place` bytes behind a buffer: in place of a slot, where nothing overwrites it."""
-
-    store: I.Store
-    buffer: Argument
-    place: Polynomial
-
-
-@dataclass(frozen=True, eq=False)
-class Closed:
-    """`base` is the pointer that the polynomial is an offset (in bytes) from, None for an integer. `last` gives, per
-    loop that the value is used outside of, the phi that holds its last iteration number there."""
-
-    polynomial: Polynomial
-    base: Value | None
-    operands: tuple[Value, ...]
-    cost: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Gate:
-    """A tree of choices: a leaf is a value, a node a condition with the trees for true and false."""
-
-    tree: Choice
-    operands: tuple[Value, ...]
-    cost: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Resident:
-    residents: tuple[MemoryObject, ...]
-    operands: tuple[Value, ...] = ()
-    cost: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Forward:
-    """`value` as it was in iteration `index` of `loop` (None: in the current iterations)."""
-
-    value: Value
-    loop: Loop | None
-    index: Polynomial
-    operands: tuple[Value, ...]
-    cost: float = 0.5
-
-
-Recipe = Repeat | Reload | Recall | Closed | Gate | Forward | Resident
 
 _SAFE_DEPTH = 8
 """What is computed from more is not computed again by the reverse sweep: it is kept."""

@@ -18,7 +18,8 @@ from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
-from jax_enzyme.ad.plan.recipes import ReadBack, Recall, Recipe, Recipes, Reload, Resident
+from jax_enzyme.ad.plan.recipe import ReadBack, Recall, Recipe, Reload, Resident
+from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.fixpoint import fixpoint
