@@ -20,13 +20,18 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import _guarded
 from jax_enzyme.working import waiting_for
 
+_PLACES_STAY, _PLACES_MOVE = "-enable-pre=false", "-enable-pre=true"
+"""Options of LLVM's: whether it computes something on one way to a place because it is known there on another one."""
 
-def run_on_module(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-    """Runs the passes on a module. The manager is gone afterwards. LoweringError where LLVM fails at it: then the
-    module and the builder are gone as well."""
+
+def run_on_module(
+    manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder, *, places_stay: bool = False
+) -> None:
+    """Runs the passes on a module; `places_stay`: nothing is computed on several ways to a place. The manager is gone
+    afterwards. LoweringError where LLVM fails at it: then the module and the builder are gone as well."""
 
     def run() -> None:
-        _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module)
+        _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module, places_stay=places_stay)
         _free(manager)
 
     waiting_for(run)
@@ -38,12 +43,19 @@ def _run(
     code: llvm.ModuleRef | llvm.ValueRef,
     builder: llvm.PassBuilder,
     module: llvm.ModuleRef,
+    *,
+    places_stay: bool = False,
 ) -> None:
-    """What `manager.run` does with code of a module, by llvmlite's function of this name."""
+    """What `manager.run` does with code of a module, by llvmlite's function of this name. LLVM's options hold for all
+    of the process, of which nothing else runs meanwhile."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
     with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
+        if places_stay:
+            llvm.set_option("", _PLACES_STAY)
         done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
+        if places_stay:
+            llvm.set_option("", _PLACES_MOVE)
     if done:
         return
     for lost in (manager, builder, module, vars(module)["_context"]):

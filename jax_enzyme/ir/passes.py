@@ -79,11 +79,14 @@ def run(module: Module, passes: Sequence[str], only: Collection[str] | None = No
     return _through(module, lambda parsed, builder: _run_function_passes(methods, only, parsed, builder))
 
 
-def optimise(module: Module, level: int = 2, *, vectorise: bool = False, unroll: bool = False) -> Module:
-    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling."""
+def optimise(
+    module: Module, level: int = 2, *, vectorise: bool = False, unroll: bool = False, places_stay: bool = False
+) -> Module:
+    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling.
+    `places_stay`: see `run_on_module`."""
 
     def pipeline(parsed: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-        run_on_module(builder.getModulePassManager(), parsed, builder)
+        run_on_module(builder.getModulePassManager(), parsed, builder, places_stay=places_stay)
 
     return _through(module, pipeline, level, vectorise, unroll)
 

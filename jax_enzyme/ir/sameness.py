@@ -24,12 +24,10 @@ def is_same(x: Value, y: Value) -> bool:
     return int_value(x) is not None and int_value(x) == int_value(y)
 
 
-def does_same(x: Instruction, y: Value, *, but_flags: bool = False) -> bool:
-    """Whether an instruction does what another one does, with values of the same types; `but_flags`: where neither is
-    poison."""
+def does_same(x: Instruction, y: Value) -> bool:
+    """Whether an instruction does what another one does, with values of the same types."""
     if not isinstance(y, Instruction) or type(x) is not type(y):
         return False
-    apart = _APART | {"flags"} if but_flags else _APART
-    if any(getattr(x, f.name) != getattr(y, f.name) for f in fields(x) if f.name not in apart):
+    if any(getattr(x, f.name) != getattr(y, f.name) for f in fields(x) if f.name not in _APART):
         return False
     return [o.type for o in x.operands] == [o.type for o in y.operands]

@@ -11,7 +11,8 @@ next barrier any more, which is what says that they go there together. A call th
 blocks while LLVM is at work: those that end in a choice which does not depend on the thread, are reached in several
 ways, and from which threads come to a meeting. Loops are rotated before, as LLVM does not rotate one with such a call
 at its head. Where the choice depends on the thread, it may well be about the threads that leave, and it is good to have
-their way apart. What LLVM computes on all ways to a place, it is to compute there (`equal_phis`).
+their way apart. Nor does LLVM compute on all ways to a place what is redundant on some: to whoever asks whether a value
+follows from the thread's number alone, a phi would hide that it does, and it would be kept for each thread in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
-from jax_enzyme.transform.equal_phis import compute_where_joined
 
 _JOIN = "je.join"
 _WORDS = (
@@ -45,12 +45,11 @@ def optimise_meetings(module: Module, meets: Which, differs: Which, *, unroll: b
     for function in module.functions.values():
         for block in _joining(function, meets, differs):
             block.instructions.insert(len(block.instructions) - 1, I.Call(T.VOID, "call", [join], kind))
-    module = optimise(module, unroll=unroll)
+    module = optimise(module, unroll=unroll, places_stay=True)
     join = module.functions.pop(_JOIN, None)
     for function in module.functions.values():
         for block in function.blocks:
             block.instructions = [i for i in block.instructions if not (isinstance(i, I.Call) and i.callee is join)]
-        compute_where_joined(function)
     return module
 
 

@@ -134,7 +134,6 @@ ELSEWHERE = {
     "transform.lockstep:_LARGEST_COPY": _SPEED,
     "transform.openmp.teams:_MOST": "how large a team may be",
     "transform.cuda.shuffles:_DEPTH": _SPEED,
-    "transform.equal_phis:_DEPTH": _SPEED,
     "transform.pointer_tables:_MOST": _SPEED,
     "transform.rotations:_MOST": _SPEED,
     "transform.sanitize.affine:_DEPTH": _SPEED,

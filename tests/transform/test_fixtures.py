@@ -26,7 +26,6 @@ from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.computed_gotos import lower_computed_gotos
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
-from jax_enzyme.transform.equal_phis import compute_where_joined
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
 from jax_enzyme.transform.invariant_loads import load_before_loops
@@ -64,11 +63,6 @@ def _without_unentered(function: ArrayFunction) -> ArrayFunction:
     return replace(function, module=copy) if forget_unentered(copy, function.symbol) else function
 
 
-def _computed_where_joined(function: ArrayFunction) -> ArrayFunction:
-    copy = clone(function.module)
-    return replace(function, module=copy) if compute_where_joined(copy.functions[function.symbol]) else function
-
-
 PASSES: dict[str, Pass] = {
     "allocators": _of_module(lower_allocators),
     "byte_swaps": widen_byte_swaps,
@@ -77,7 +71,6 @@ PASSES: dict[str, Pass] = {
     "computed_gotos": _of_module(lower_computed_gotos),
     "devirtualise": devirtualise,
     "dynamic_casts": _of_module(lower_dynamic_casts),
-    "equal_phis": _computed_where_joined,
     "failures": lower_failures,
     "heap_locals": move_large_locals,
     "invariant_loads": load_before_loops,
