@@ -27,7 +27,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Constant, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.remembered import remembered
 
 
@@ -88,7 +88,7 @@ class PrivateMemory:
             return Renewal.WRITTEN
         last = [w for w in swept if clears(w)]
         others = [a.instruction for a in inside if a.writes and a.instruction not in last]
-        ends = (swept[w] for w in last if all(self._in_order(o, w, loop) for o in others))
+        ends = (swept[w] for w in last if all(self._is_over(o, w, loop) for o in others))
         return Renewal.CLEARED if _covers(ends, size) else None
 
     def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
@@ -124,6 +124,17 @@ class PrivateMemory:
         around = next((c for c in loop.children if self._facts.block_of[one] in c), None)
         return self._loops.precedes(one, other) and (around is None or self._facts.block_of[other] not in around)
 
+    def _is_over(self, one: I.Instruction, other: I.Instruction, loop: Loop) -> bool:
+        """Does an iteration that came to the other instruction not come to this one any more? It need not have come to
+        this one at all: it may stand in a branch."""
+        block, there = self._facts.block_of[one], self._facts.block_of[other]
+
+        def is_within(target: BasicBlock) -> bool:
+            return target in loop and target is not loop.header
+
+        behind = reached(there.successors, lambda b: b.successors, is_within)
+        return block not in behind and (block is not there or self._loops.precedes(one, other))
+
     def _is_used_anew(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
         """Does no iteration see what others wrote to an object? Each writes whatever it writes before it reads, or
         clears it all in the end, in reverse."""
@@ -132,7 +143,7 @@ class PrivateMemory:
         if all(s is not None and all(self._in_order(w, r, loop) for r in reads) for w, s in writes.items()):
             return True
         last, others = ([w for w in writes if clears(w) is cleared] for cleared in (True, False))
-        if Mark.REVERSED not in marks or not all(self._in_order(o, c, loop) for o in others for c in last):
+        if Mark.REVERSED not in marks or not all(self._is_over(o, c, loop) for o in others for c in last):
             return False
         return _covers((s for c in last if (s := writes[c]) is not None), room(self._memory.layout, item))
 

@@ -24,6 +24,23 @@ double distances(int n, int d, const double *l, const double *mean, const double
     return total;
 }
 
+/* Columns below a diagonal, of which the last one is empty: in reverse, what is added to `u[j]` is in a branch. */
+double columns(int n, int d, const double *l, const double *x, double *u, double *q) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < d; j++) {
+            u[j] = x[i * d + j] * x[i * d + j];
+            q[j] = l[j * d + j] * u[j];
+        }
+        for (int j = 0; j < d; j++)
+            for (int k = j + 1; k < d; k++) q[k] += l[j * d + k] * u[j];
+        double square = 0;
+        for (int j = 0; j < d; j++) square += q[j] * q[j];
+        total += log(1 + square);
+    }
+    return total;
+}
+
 /* What lies side by side for iterations, from the last to the first; single precision. */
 void layers(int n, int d, const REAL *w, const REAL *x, REAL *h, REAL *y) {
     for (int i = n - 1; i >= 0; i--) {
