@@ -36,7 +36,7 @@ def implicit(
     kernel: Kernel,
     residual: Callable[..., Any],
     *,
-    result: str | Sequence[str] | None = None,
+    result: str | int | Sequence[str | int] | None = None,
     solver: Literal["dense", "gmres"] | Solver = "dense",
     tolerance: float = 1e-4,
 ) -> Implicit:
@@ -44,8 +44,9 @@ def implicit(
 
     `residual` is zero where `kernel` has found its answer: a kernel, whose parameters have the names of results and
     parameters of `kernel`, or a function of JAX's that is called with the answer first and then with the arguments. It
-    returns as many numbers as the answer has. `result` names the answer, one name or several (then `residual` gets a
-    tuple); it may be left out where one result has floating-point numbers. Other results must be integers.
+    returns as many numbers as the answer has. `result` says which result is the answer, by name or place, or which ones
+    are (then `residual` gets a tuple); it may be left out where one result has floating-point numbers. Other results
+    must be integers.
 
         >>> source = '''
         ... double root(double a) { double lo = 0, hi = 1 + a; while (hi - lo > 1e-14 * hi) {
@@ -67,15 +68,25 @@ def implicit(
     """
     check_formals(kernel.signature, "an implicit function")
     floating = [r.name for r in kernel.signature.results if r.dtype not in INTEGERS | {"bool"}]
-    names = floating if result is None else [result] if isinstance(result, str) else list(result)
+    given = () if result is None else (result,) if isinstance(result, str | int) else result
+    names = [_named(kernel, r) for r in given] if result is not None else floating
     _check_results(kernel, names, floating)
     if isinstance(residual, Kernel):
         _check_residual(kernel, residual, names)
     if not callable(solver) and solver not in ("dense", "gmres"):
         raise ArgumentError(f"solver={solver!r} is no solver", None, '"dense", "gmres" or a function')
-    return Implicit(
-        kernel, residual, tuple(names), result is not None and not isinstance(result, str), solver, tolerance
-    )
+    return Implicit(kernel, residual, tuple(names), given is result, solver, tolerance)
+
+
+def _named(kernel: Kernel, result: Any) -> str:
+    """The name of a result that is given by name or by place."""
+    results = kernel.signature.results
+    if type(result) is int and -len(results) <= result < len(results):
+        return results[result].name
+    if isinstance(result, str):
+        return result
+    listed = f"the results of `{kernel.__name__}` are {', '.join(map(str, results))}"
+    raise ArgumentError(f"result={result!r} is neither the name nor the place of a result", listed)
 
 
 def _check_results(kernel: Kernel, names: Sequence[str], floating: Sequence[str]) -> None:
