@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from jax_enzyme.cache import DiskCache
 from jax_enzyme.codegen.disagreement import disagreement
+from jax_enzyme.codegen.layouts import layout_conflict
 from jax_enzyme.codegen.reading import looked_at
 from jax_enzyme.codegen.symbols import EXAMPLE, is_defined
 from jax_enzyme.errors import CompileError
@@ -74,13 +75,17 @@ def _needed(program: Program) -> list[str]:
     if known is not None:
         return known.decode().splitlines()
     with looked_at(program) as module:
-        if disagreement(module) and (error := disagreement(parse(linking.reachable(program.ir, {program.symbol})))):
+        if _conflict(module) and (error := _conflict(parse(linking.reachable(program.ir, {program.symbol})))):
             raise error
         functions = [name for name, function in module.functions.items() if function.is_declaration]
         variables = [name for name, variable in module.globals.items() if variable.initializer is None]
     needed = [name for name in (*functions, *variables) if not name.startswith("llvm.")]
     disk.put(program.key, "\n".join(needed).encode())
     return needed
+
+
+def _conflict(module: Module) -> CompileError | None:
+    return disagreement(module) or layout_conflict(module)
 
 
 def _unknown(needed: Collection[str], ruled: Collection[str], given: Sequence[ctypes.CDLL]) -> list[str]:

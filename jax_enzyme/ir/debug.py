@@ -87,20 +87,32 @@ def function_location(module: Module, function: Function) -> str | None:
     it."""
     node = debug_node(module, function.metadata)
     if node is not None:
-        return _subprogram_line(module, node)
+        return node_line(module, node)
     outermost = (_outermost(module, i.metadata) for i in function.instructions())
     found = next((scope for scope in outermost if scope is not None), None)
-    return None if found is None else _subprogram_line(module, found)
+    return None if found is None else node_line(module, found)
 
 
-def source_name(module: Module, variable: GlobalVariable) -> str:
+def unit(module: Module, symbol: Function | GlobalVariable) -> MDNode | None:
+    """The file that defines a symbol, where debug information says so of a function, or of a variable at file scope."""
+    if isinstance(symbol, Function):
+        subprogram = None if symbol.is_declaration else debug_node(module, symbol.metadata)
+        return None if subprogram is None else resolve(module, subprogram.get("unit"))
+    described = variable(module, symbol)
+    scope = None if described is None else resolve(module, described.get("scope"))
+    return scope if scope is not None and scope.kind == "DICompileUnit" else None
+
+
+def variable(module: Module, symbol: GlobalVariable) -> MDNode | None:
+    """What describes a variable at file scope."""
+    expression = debug_node(module, symbol.metadata)
+    return None if expression is None else resolve(module, expression.get("var"))
+
+
+def source_name(module: Module, symbol: GlobalVariable) -> str:
     """What the source calls a variable at file scope; its symbol where that is not known."""
-    for kind, value in variable.metadata:
-        expression = resolve(module, value) if kind == "dbg" else None
-        named = resolve(module, expression.get("var")) if expression is not None else None
-        if named is not None:
-            return named.string("name") or variable.name
-    return variable.name
+    described = variable(module, symbol)
+    return symbol.name if described is None else described.string("name") or symbol.name
 
 
 def add_node(module: Module, node: MDNode) -> MDRef:
@@ -176,7 +188,7 @@ def _is_users(file: str, directories: list[str]) -> bool:
 
 def _function_line(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> str | None:
     scope = _subprogram(module, metadata)
-    return None if scope is None else _subprogram_line(module, scope)
+    return None if scope is None else node_line(module, scope)
 
 
 def _outermost(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
@@ -195,9 +207,10 @@ def _subprogram(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNo
     return scope
 
 
-def _subprogram_line(module: Module, subprogram: MDNode) -> str | None:
-    file = _file_of(module, subprogram)
-    return None if file is None else _spell((file, subprogram.number("line") or 0, 0))
+def node_line(module: Module, node: MDNode) -> str | None:
+    """`file:line` of what is described: a function, a type."""
+    file = _file_of(module, node)
+    return None if file is None else _spell((file, node.number("line") or 0, 0))
 
 
 def _spell(place: tuple[str, int, int]) -> str:

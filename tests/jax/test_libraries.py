@@ -109,6 +109,44 @@ def test_files_that_do_not_agree_on_a_function(declared: str, defined: str, why:
         np.testing.assert_allclose(jax.grad(kernel)(2.0), 6.0 if "long" in declared else 12.0)
 
 
+@pytest.mark.parametrize(
+    ("user", "definer", "why"),
+    [
+        ("struct p { double k, m; };", "struct p { float k; double m; };", "`k` is .* 64 bits in one and .* 32 bits"),
+        ("struct p { double k, m; };", "struct p { double m, k; };", "`k` is at byte 0 in one and at byte 8"),
+        ("struct p { double k, m; };", "struct p { double k, m; int id; };", "16 bytes in one and 24 .* `id` in one"),
+        ("struct p { double k; int m; };", "struct p { double k, w; };", "`m`, .* 32 bits, is where `w` is .* 64 bits"),
+        ("struct p { double k, m[2]; };", "struct p { double k, m[3]; };", r"64 bits \[2\] in one and .* \[3\]"),
+        ("struct p { double k; struct q *m; }; struct q { int i; };", "struct p { double k; struct q *m; };"
+         "struct q { long i; };", "of `q`, `i` is .* 32 bits in one and .* 64 bits"),
+        ("struct p { double k; struct q *m; }; struct q { int i; };", "struct p { double k; struct q *m; };"
+         "struct q { double a; };", ""),
+        ("struct p { double k, m; };", "struct p { double r[2]; };", ""),
+        ("struct p { double k; char room[8]; };", "struct p { double k, m; };", ""),
+        ("struct p { double k; };", "#define p o\nstruct o { double k; };\nstruct p_ { float k; };", ""),
+    ],
+)  # fmt: skip
+def test_files_that_lay_out_a_structure_differently(user: str, definer: str, why: str) -> None:
+    """What has the same name is held against one another where one file uses what another one defines."""
+    declared = "double g(const struct p *, double);"
+    sources = [f"{user} {declared} double f(double x) {{ struct p q = {{x}}; return g(&q, x); }}"]
+    sources.append(f"{definer}\ndouble g(const struct p *q, double x) {{ return *(const double *)q * x; }}")
+    if why:
+        with pytest.raises(je.CompileError, match=f"`g`, which `f` uses, .* lay out differently: .*{why}"):
+            je.kernel(sources, "f", "x: f64 -> f64", lang="c")
+        return
+    with jax.enable_x64(True):
+        assert jax.grad(je.kernel(sources, "f", "x: f64 -> f64", lang="c"))(3.0) == 6.0
+
+
+def test_files_that_do_not_agree_on_the_numbers_of_a_variable() -> None:
+    sources = ["extern double table[4];\ndouble f(double x) { return x * table[1]; }", "float table[4] = {1, 2, 3, 4};"]
+    with pytest.raises(
+        je.CompileError, match=r"`table` is not what it is used as: its numbers are double .* and float"
+    ):
+        je.kernel(sources, "f", "x: f64 -> f64", lang="c")
+
+
 def test_errors_of_old_libraries_need_no_source() -> None:
     source = """
         extern void xerbla_(const char *, int *, long);
