@@ -16,11 +16,18 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
-from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.ir.pass_managers import Setting, run_on_module
 from jax_enzyme.working import LOG
 
 LONG = 12_000
 """Bytes of bitcode from which on a module is long: some 1,000 instructions."""
+_SHORT_LOOPS = (
+    Setting("vectorizer-min-trip-count", "4", usual="16"),
+    Setting("epilogue-vectorization-minimum-VF", "4", usual="16"),
+)
+"""Of a loop of fewer than sixteen iterations, whose number no vector divides, LLVM would make vectors with a mask in
+every iteration. A processor without registers for masks takes some ten cycles for a masked store (AMD's, with AVX2),
+and the forward sweep stores all that it keeps. So fourteen iterations are three vectors of four, and one of two."""
 _TOLD = "-Rpass=loop-unroll"
 """Clang is to tell of every loop that it unrolls, and names the option where it does."""
 
@@ -47,7 +54,7 @@ class Pipeline:
         """The module after the pipeline: the same one, changed, or another."""
         if self.is_for_clang(native, bitcode := native.as_bitcode()):
             return llvm.parse_bitcode(self.through_clang(native, bitcode)[0], llvm.create_context())
-        run_on_module(builder.getModulePassManager(), native, builder)
+        run_on_module(builder.getModulePassManager(), native, builder, self._settings())
         return native
 
     def is_for_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> bool:
@@ -70,7 +77,11 @@ class Pipeline:
         chosen = {"vectorize": self.vectorise, "slp-vectorize": self.slp, "unroll-loops": self.unroll}
         switches = (f"-f{'' if on else 'no-'}{name}" for name, on in chosen.items())
         place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
-        return (f"-O{self.level}", *switches, *place)
+        told = (word for setting in self._settings() for word in ("-mllvm", f"-{setting.name}={setting.value}"))
+        return (f"-O{self.level}", *switches, *place, *told)
+
+    def _settings(self) -> tuple[Setting, ...]:
+        return _SHORT_LOOPS if self.vectorise else ()
 
 
 def long_compiler() -> str:

@@ -9,8 +9,9 @@ then, since freeing it could fail as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ctypes import c_void_p, cast
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
@@ -20,18 +21,31 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import _guarded
 from jax_enzyme.working import waiting_for
 
-_PLACES_STAY, _PLACES_MOVE = "-enable-pre=false", "-enable-pre=true"
-"""Options of LLVM's: whether it computes something on one way to a place because it is known there on another one."""
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of LLVM's that its pass managers have no field for, and what it is where nothing is said."""
+
+    name: str
+    value: str
+    usual: str
+
+
+PLACES_STAY = (Setting("enable-pre", "false", "true"),)
+"""Nothing is computed on one way to a place because it is known there on another one."""
 
 
 def run_on_module(
-    manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder, *, places_stay: bool = False
+    manager: llvm.ModulePassManager,
+    module: llvm.ModuleRef,
+    builder: llvm.PassBuilder,
+    settings: Sequence[Setting] = (),
 ) -> None:
-    """Runs the passes on a module; `places_stay`: nothing is computed on several ways to a place. The manager is gone
-    afterwards. LoweringError where LLVM fails at it: then the module and the builder are gone as well."""
+    """Runs the passes on a module. The manager is gone afterwards. LoweringError where LLVM fails at it: then the
+    module and the builder are gone as well."""
 
     def run() -> None:
-        _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module, places_stay=places_stay)
+        _run("LLVMPY_RunNewModulePassManager", manager, module, builder, module, settings)
         _free(manager)
 
     waiting_for(run)
@@ -43,19 +57,18 @@ def _run(
     code: llvm.ModuleRef | llvm.ValueRef,
     builder: llvm.PassBuilder,
     module: llvm.ModuleRef,
-    *,
-    places_stay: bool = False,
+    settings: Sequence[Setting] = (),
 ) -> None:
     """What `manager.run` does with code of a module, by llvmlite's function of this name. LLVM's options hold for all
     of the process, of which nothing else runs meanwhile."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
     with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
-        if places_stay:
-            llvm.set_option("", _PLACES_STAY)
+        for setting in settings:
+            llvm.set_option("", f"-{setting.name}={setting.value}")
         done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
-        if places_stay:
-            llvm.set_option("", _PLACES_MOVE)
+        for setting in settings:
+            llvm.set_option("", f"-{setting.name}={setting.usual}")
     if done:
         return
     for lost in (manager, builder, module, vars(module)["_context"]):

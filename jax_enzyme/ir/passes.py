@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.pass_managers import run_on_functions, run_on_module
+from jax_enzyme.ir.pass_managers import Setting, run_on_functions, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
 
@@ -80,13 +80,17 @@ def run(module: Module, passes: Sequence[str], only: Collection[str] | None = No
 
 
 def optimise(
-    module: Module, level: int = 2, *, vectorise: bool = False, unroll: bool = False, places_stay: bool = False
+    module: Module,
+    level: int = 2,
+    *,
+    vectorise: bool = False,
+    unroll: bool = False,
+    settings: Sequence[Setting] = (),
 ) -> Module:
-    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling.
-    `places_stay`: see `run_on_module`."""
+    """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling."""
 
     def pipeline(parsed: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-        run_on_module(builder.getModulePassManager(), parsed, builder, places_stay=places_stay)
+        run_on_module(builder.getModulePassManager(), parsed, builder, settings)
 
     return _through(module, pipeline, level, vectorise, unroll)
 

@@ -22,6 +22,7 @@ from jax_enzyme.analysis.divergence import Divergence, Which
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.pass_managers import PLACES_STAY
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
@@ -45,7 +46,7 @@ def optimise_meetings(module: Module, meets: Which, differs: Which, *, unroll: b
     for function in module.functions.values():
         for block in _joining(function, meets, differs):
             block.instructions.insert(len(block.instructions) - 1, I.Call(T.VOID, "call", [join], kind))
-    module = optimise(module, unroll=unroll, places_stay=True)
+    module = optimise(module, unroll=unroll, settings=PLACES_STAY)
     join = module.functions.pop(_JOIN, None)
     for function in module.functions.values():
         for block in function.blocks:

@@ -49,6 +49,17 @@ def _square(text: str) -> ArrayFunction:
     return array_function(text, vector("x", 1024), vector("y", 1024, "out"))
 
 
+@pytest.mark.skipif(not host().has("avx"), reason="vectors of four numbers")
+def test_what_no_vector_divides_is_left_to_vectors_and_not_to_masks() -> None:
+    optimised = optimised_text(
+        entry_module(
+            array_function(elementwise("%y = fmul double %x, %x", 14), vector("x", 14), vector("y", 14, "out"))
+        )
+    )
+    assert "llvm.masked" not in optimised
+    assert re.search("fmul <[48] x double>", optimised)
+
+
 @pytest.mark.parametrize("text", [_SQUARE, _CLANG], ids=["plain", "for another processor"])
 def test_vectors_are_as_wide_as_the_machines(text: str) -> None:
     # Some processors with 512-bit registers are faster with 256 bits, and LLVM knows which.
