@@ -13,6 +13,7 @@ from importlib import resources
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.fortran_classes import knows_types, with_known_types
 from jax_enzyme.frontends.mpi_objects import makes_objects, without_objects
 from jax_enzyme.frontends.mpi_pairs import reduces_pairs, without_pairs
 from jax_enzyme.frontends.source import Source
@@ -21,7 +22,7 @@ from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 
-_FORMAT = "2"
+_FORMAT = "4"
 """Changes whenever linking would give another module for a reason that is not in the key."""
 
 _COMMAND = (
@@ -67,6 +68,8 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     while needed := _needed(ir, linked):
         ir = linking.link(ir, [_compiled(name) for name in needed])
         linked = linked.union(needed)
+    if knows_types(ir):
+        ir = with_known_types(ir)
     ir = toolchain.portable(ir)
     cache.put(key, ir.encode())
     return ir

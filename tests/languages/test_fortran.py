@@ -80,6 +80,7 @@ OBJECTS = {
     "cells": (VECTOR, {"n": 5}, [positive(5)]),
     "ended": (VECTOR, {"n": 2}, [positive(2)]),
     "any_rank": (VECTOR, {"n": 4}, [positive(4)]),
+    "driven": (VECTOR, {"n": 3}, [positive(3)]),
 }
 EXCHANGED = {
     "grown": "x: f64[n], out y: c128[2,n+2]",

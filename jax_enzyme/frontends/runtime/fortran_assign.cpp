@@ -71,7 +71,7 @@ void copy(const Descriptor &to, const Descriptor &from) {
 
 // The new objects are made before the old ones end, which they may be copies of.
 void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &type, bool renewed, bool calls_final) {
-  if (!type.has_no_assignment) fail("a derived type with an assignment of its own");
+  if (!type.has_no_assignment()) fail("a derived type with an assignment of its own");
   char *fresh = copied(renewed && from.rank ? from : to, from, type);
   if (calls_final) finalise_elements(to);
   if (to.base) destroy_elements(to, &type);

@@ -18,6 +18,12 @@ enum Category : i8 { kIntegers, kUnsigned, kReals, kComplexes, kCharacters, kLog
 
 struct DerivedType;
 
+// What only a program with all its types can tell (frontends/fortran_classes.py): a byte of a type that has the same
+// value in all of them is that value, and a procedure that is called at the end of an object is one of their FINAL
+// procedures.
+extern "C" inline i8 je_byte_of_type(const DerivedType *type, int at) { return reinterpret_cast<const i8 *>(type)[at]; }
+extern "C" inline void je_call_final(void (*procedure)(void *), void *objects) { procedure(objects); }
+
 struct Component {
   Unread<24> name;
   i8 genre, category, kind, rank;
@@ -53,7 +59,13 @@ struct DerivedType {
   Dimension special_count;
   Unread<16> rest_of_special;
   i32 special_bits;
-  i8 has_parent, needs_no_initial, needs_no_destruction, needs_no_final, has_no_assignment;
+  i8 has_parent, no_initial, no_destruction, no_final, no_assignment;
+
+  [[gnu::always_inline]] bool has(int at) const { return je_byte_of_type(this, at); }
+  [[gnu::always_inline]] bool needs_no_initial() const { return has(__builtin_offsetof(DerivedType, no_initial)); }
+  [[gnu::always_inline]] bool needs_no_destruction() const { return has(__builtin_offsetof(DerivedType, no_destruction)); }
+  [[gnu::always_inline]] bool needs_no_final() const { return has(__builtin_offsetof(DerivedType, no_final)); }
+  [[gnu::always_inline]] bool has_no_assignment() const { return has(__builtin_offsetof(DerivedType, no_assignment)); }
 };
 
 static_assert(sizeof(Component) == 256 && sizeof(DerivedType) == 440, "as flang lays them out");
@@ -135,13 +147,13 @@ inline void disassociate(const Component &c, char *object) {
 }
 
 template <int kLevel = 0> inline void initialise(const DerivedType &type, char *object) {
-  if (type.needs_no_initial) return;
+  if (type.needs_no_initial()) return;
   if constexpr (kLevel == kMostLevels) too_deep();
   else
     components(type, [=](const Component &c) {
       if (c.genre != kData) disassociate(c, object);
       else if (c.initial) __builtin_memcpy(object + c.offset, c.initial, data_count(c) * element_bytes(c));
-      else if (c.category == kDerived && !c.type->needs_no_initial)
+      else if (c.category == kDerived && !c.type->needs_no_initial())
         for (i64 i = 0, n = data_count(c); i < n; ++i)
           initialise<kLevel + 1>(*c.type, object + c.offset + i * c.type->bytes);
     });
@@ -152,7 +164,7 @@ template <int kLevel = 0> inline void initialise(const DerivedType &type, char *
 // Of a polymorphic component whose contents extend its type, what they own themselves is not looked for: tables that are
 // chosen at run time would hide from the engine what an object is made of.
 template <int kLevel = 0> inline void destroy(const DerivedType &type, char *object) {
-  if (type.needs_no_destruction) return;
+  if (type.needs_no_destruction()) return;
   if constexpr (kLevel == kMostLevels) too_deep();
   else
     components(type, [=](const Component &c) {
@@ -163,7 +175,7 @@ template <int kLevel = 0> inline void destroy(const DerivedType &type, char *obj
       if (c.category == kDerived) {
         const i64 n = allocated ? count(in_place(c, object)) : data_count(c);
         const bool extended = allocated && type_of(in_place(c, object)) != c.type;
-        if (!extended && !c.type->needs_no_destruction)
+        if (!extended && !c.type->needs_no_destruction())
           for (i64 i = 0; i < n; ++i) destroy<kLevel + 1>(*c.type, first + i * c.type->bytes);
       }
       if (allocated) {
@@ -191,13 +203,13 @@ inline void copy_flat(const Component &c, char *to, const char *from, i64 n) {
 
 // Makes an object in memory in which there is nothing yet.
 template <int kLevel = 0> inline void copy_object(const DerivedType &type, char *to, const char *from) {
-  if (!type.has_no_assignment) fail("a derived type with an assignment of its own inside another");
+  if (!type.has_no_assignment()) fail("a derived type with an assignment of its own inside another");
   if constexpr (kLevel == kMostLevels) too_deep();
   else {
     __builtin_memcpy(to, from, type.bytes);
     components(type, [=](const Component &c) {
       const bool derived = c.category == kDerived, allocated = c.genre == kAllocated;
-      if (c.genre == kPointerTo || (!allocated && (!derived || c.type->needs_no_destruction))) return;
+      if (c.genre == kPointerTo || (!allocated && (!derived || c.type->needs_no_destruction()))) return;
       char *target = to + c.offset;
       const char *source = from + c.offset;
       i64 n = 1;
@@ -212,7 +224,7 @@ template <int kLevel = 0> inline void copy_object(const DerivedType &type, char 
       }
       if (allocated && derived && type_of(in_place(c, to)) != c.type) fail("a copy of a polymorphic component");
       if (!derived) copy_flat(c, target, source, n);
-      else if (c.type->needs_no_destruction) __builtin_memcpy(target, source, n * c.type->bytes);
+      else if (c.type->needs_no_destruction()) __builtin_memcpy(target, source, n * c.type->bytes);
       else
         for (i64 i = 0; i < n; ++i)
           copy_object<kLevel + 1>(*c.type, target + i * c.type->bytes, source + i * c.type->bytes);
@@ -225,7 +237,7 @@ template <int kLevel = 0> inline void copy_object(const DerivedType &type, char 
 // The type of objects that own memory: they are copied, and end, with all that is theirs. Null for all else.
 inline const DerivedType *owner(const Descriptor &d) {
   const DerivedType *type = type_of(d);
-  return type && !type->needs_no_destruction ? type : nullptr;
+  return type && !type->needs_no_destruction() ? type : nullptr;
 }
 
 // The address of an element by its number in array element order: one loop over all objects is less to compile than one
@@ -295,29 +307,32 @@ inline int final_of(const DerivedType &type, int rank) {
   return found_at;
 }
 
+// Calls it for objects of a type that lie at a place, with as much of what `like` says as it takes.
+inline void call_special(const Special &special, const Descriptor &like, const DerivedType &type, char *place, int rank) {
+  if (special.takes_descriptor) {
+    Objects objects(like, type, place, rank);
+    je_call_final(special.procedure, &objects);
+  } else {
+    je_call_final(special.procedure, place);
+  }
+}
+
+// No closure has the address of `d`, so that LLVM sees that nothing here changes it.
 inline void call_final(const Descriptor &d, const DerivedType &type) {
   const int at = final_of(type, d.rank);
   if (at < 0) return;
   const Special &special = type.special[at];
-  const auto call = [&](char *place, int rank) {
-    if (special.takes_descriptor) {
-      Objects objects(d, type, place, rank);
-      special.procedure(&objects);
-    } else {
-      special.procedure(place);
-    }
-  };
   if (special.purpose == kFinalOfElements)
-    for (i64 i = 0, n = count(d); i < n; ++i) call(object(d, i), 0);
+    for (i64 i = 0, n = count(d); i < n; ++i) call_special(special, d, type, object(d, i), 0);
   else if (d.rank && special.wants_contiguous && !is_contiguous(d))
     fail("a FINAL procedure for an array whose elements do not follow each other");
   else
-    call(d.base, d.rank);
+    call_special(special, d, type, d.base, d.rank);
 }
 
 // The parent's, which is the first component, comes last.
 template <int kLevel = 0> inline void finalise(const Descriptor &d, const DerivedType &type) {
-  if (!d.base || type.needs_no_final) return;
+  if (!d.base || type.needs_no_final()) return;
   if constexpr (kLevel == kMostLevels) too_deep();
   else {
     call_final(d, type);
@@ -327,7 +342,7 @@ template <int kLevel = 0> inline void finalise(const Descriptor &d, const Derive
       const Component &c = type.components[(k + type.has_parent) % parts];
       if (c.category != kDerived || c.genre == kPointerTo) continue;
       const bool allocated = c.genre == kAllocated;
-      if (!allocated && c.type->needs_no_final) continue;
+      if (!allocated && c.type->needs_no_final()) continue;
       for (i64 i = 0, n = count(d); i < n; ++i) {
         char *whole = object(d, i);
         if (!allocated) {
@@ -347,7 +362,7 @@ template <int kLevel = 0> inline void finalise(const Descriptor &d, const Derive
           finalise<kLevel + 1>(part, *c.type);
         } else if (Descriptor &part = in_place(c, whole); part.base) {
           const DerivedType *dynamic = type_of(part);
-          if (dynamic != c.type && dynamic && !dynamic->needs_no_final)
+          if (dynamic != c.type && dynamic && !dynamic->needs_no_final())
             fail("a FINAL procedure of a polymorphic component");
           finalise<kLevel + 1>(part, *c.type);
         }
@@ -362,7 +377,7 @@ inline void finalise_elements(const Descriptor &d) {
 
 inline void initialise_elements(const Descriptor &d) {
   const DerivedType *type = type_of(d);
-  if (type && !type->needs_no_initial)
+  if (type && !type->needs_no_initial())
     for (i64 i = 0, n = count(d); i < n; ++i) initialise(*type, object(d, i));
 }
 

@@ -422,3 +422,74 @@ subroutine any_rank(n, x, y)
   real(8) :: x(n), y(n)
   y = x*total(x(::2)) + total(x(1))*total(spread(x, 1, 2))
 end subroutine
+
+! An object that is cleared (`intent(out)`) before it is given a procedure that it calls, and again afterwards.
+module machines
+  implicit none
+  type :: machine
+    real(8) :: tolerance = 1d-6, largest = 0
+    integer :: n = 0
+    procedure(rate), pointer :: f => null()
+  contains
+    procedure :: set_up, run, clear
+  end type
+  type, extends(machine) :: spring
+    real(8) :: k = 1
+  end type
+  abstract interface
+    subroutine rate(me, x, dx)
+      import machine
+      class(machine), intent(inout) :: me
+      real(8), intent(in) :: x(:)
+      real(8), intent(out) :: dx(:)
+    end subroutine
+  end interface
+contains
+  subroutine set_up(me, n, f)
+    class(machine), intent(inout) :: me
+    integer, intent(in) :: n
+    procedure(rate) :: f
+    call me%clear()
+    me%n = n
+    me%f => f
+  end subroutine
+  subroutine run(me, x, steps)
+    class(machine), intent(inout) :: me
+    real(8), intent(inout) :: x(:)
+    integer, intent(in) :: steps
+    real(8) :: dx(me%n)
+    integer :: i
+    do i = 1, steps
+      call me%f(x, dx)
+      x = x + 0.1d0*dx
+      me%largest = maxval(abs(dx))
+    end do
+  end subroutine
+  subroutine clear(me)
+    class(machine), intent(out) :: me
+  end subroutine
+  subroutine swinging(me, x, dx)
+    class(machine), intent(inout) :: me
+    real(8), intent(in) :: x(:)
+    real(8), intent(out) :: dx(:)
+    select type (me)
+    class is (spring)
+      dx = cshift(x, 1)*(x*x - me%k)
+    end select
+  end subroutine
+end module
+
+subroutine driven(n, x, y)
+  use machines
+  implicit none
+  integer :: n
+  real(8) :: x(n), y(n)
+  type(spring) :: s
+  call s%set_up(n, swinging)
+  s%k = x(1)
+  y = x
+  call s%run(y, 4)
+  y(1) = y(1)*s%largest
+  call s%clear()
+  y(2) = y(2) + s%k
+end subroutine
