@@ -8,7 +8,7 @@ sdiv i32 7, 0      None                  zext i8 -1 to i32      255
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,7 +31,9 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _EXTREMA = ("llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.")
 _THREE_WAY = ("llvm.scmp.", "llvm.ucmp.")
-ARITHMETIC = (I.BinaryOp, I.Cast, I.Compare, I.Select)
+_EXPRESSION = (I.BinaryOp, I.Cast, I.Compare, I.Select, I.Freeze)
+_MOST_NESTED = 150
+"""Expressions inside one another."""
 
 
 def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
@@ -70,17 +72,25 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
             return None
 
 
-def evaluated(value: Value, known: Mapping[Value, int], depth: int) -> int | None:
-    """An integer that arithmetic (`ARITHMETIC`, at most so many steps) makes of known ones and constants. Flags are not
-    looked at: where one is not kept the value is none, and not this."""
-    if value in known:
-        return known[value]
+def evaluated(
+    value: Value,
+    table: dict[Value, Any],
+    given: Callable[[I.Call], Numbers | None] = lambda _: None,
+    depth: int = 0,
+) -> Any:
+    """What an expression makes of the numbers in a table, of one each or of arrays, and of those that calls are `given`
+    (an i1 is 0 or 1); None where it rests on anything else. What is found is noted in the table. Flags are not looked
+    at: where one is not kept the value is none, and not this."""
     constant = int_value(value)
-    if constant is not None or depth == 0 or not isinstance(value, ARITHMETIC):
-        return constant if constant is None or value.type != T.I1 else constant & 1
-    numbers = [evaluated(operand, known, depth - 1) for operand in value.operands]
-    given = [n for n in numbers if n is not None]
-    return folded(value, given) if len(given) == len(numbers) else None
+    if constant is not None:
+        return constant & 1 if value.type == T.I1 else constant
+    if value not in table:
+        found = given(value) if isinstance(value, I.Call) else None
+        if isinstance(value, _EXPRESSION) and depth < _MOST_NESTED:
+            parts = [evaluated(operand, table, given, depth + 1) for operand in value.operands]
+            found = None if any(part is None for part in parts) else folded(value, parts)
+        table[value] = found
+    return table[value]
 
 
 def wrapped(x: Any, bits: int) -> Any:

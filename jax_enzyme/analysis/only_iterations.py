@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.accumulation import Chain
-from jax_enzyme.analysis.folding import wrapped
+from jax_enzyme.analysis.folding import evaluated, wrapped
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.simulation import Opaque, evaluate
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Uses, callee_name
@@ -141,10 +140,7 @@ class _Way:
         return block.successors
 
     def _number(self, value: Value) -> int | None:
-        try:
-            return evaluate(value, dict(self.given))
-        except Opaque:
-            return None
+        return evaluated(value, dict(self.given))
 
     def comes_by(self, instruction: I.Instruction) -> bool:
         return instruction in self.home

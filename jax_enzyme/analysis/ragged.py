@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jax_enzyme.analysis.folding import evaluated
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Atom, Iteration
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.simulation import MAX_ITERATIONS, Opaque, evaluate, simulate
+from jax_enzyme.analysis.simulation import MAX_ITERATIONS, simulate
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -73,11 +74,8 @@ def _length(
                 if atom.loop is outer:
                     return number
                 return Interval(0, row[atom.loop] - 1) if row.get(atom.loop, 0) > 0 else facts.atom_range(atom)
-            try:
-                value = evaluate(atom.value, dict(known))
-            except Opaque:
-                return facts.atom_range(atom)
-            return Interval(value, value)
+            value = evaluated(atom.value, dict(known))
+            return facts.atom_range(atom) if value is None else Interval(value, value)
 
         return exact.interval(range_of).high + 1, 0
     counts: list[int] = []
@@ -128,21 +126,15 @@ class _Around:
                     continue
                 self._latch[value] = ends[1][0]
                 found.add([ends[1][0]])
-                try:
-                    known[value] = evaluate(ends[0][0], {})
-                except Opaque:
-                    continue
+                number = evaluated(ends[0][0], {})
+                if number is not None:
+                    known[value] = number
             elif isinstance(value, I.BinaryOp | I.Cast | I.Compare | I.Select | I.Freeze | I.Phi):
                 found.add(value.operands)
         return known
 
     def step(self, known: Mapping[Value, int]) -> dict[Value, int]:
         """The next iteration."""
-        following: dict[Value, int] = {}
         table = dict(known)
-        for phi in known:
-            try:
-                following[phi] = evaluate(self._latch[phi], table)
-            except Opaque:
-                continue
-        return following
+        following = {phi: evaluated(self._latch[phi], table) for phi in known}
+        return {phi: number for phi, number in following.items() if number is not None}

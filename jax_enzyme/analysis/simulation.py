@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jax_enzyme.analysis.folding import folded, wrapped
+from jax_enzyme.analysis.folding import evaluated, wrapped
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
@@ -27,9 +27,6 @@ _MOST_DRIVEN = 128
 
 _AT_ONCE = (64, MAX_ITERATIONS)
 """So many iterations are looked at together, where phis go on by constants: most loops are left within the first."""
-
-_MOST_NESTED = 150
-"""Expressions inside one another."""
 
 
 @dataclass(frozen=True)
@@ -166,17 +163,9 @@ def _driving_phis(
     return phis
 
 
-def evaluate(value: Value, table: dict[Value, Any], depth: int = 0) -> Any:
-    """The signed value of an expression (an i1 is 0 or 1), or a column of them where the table has columns. Raises
-    Opaque where it rests on other values than those of the table."""
-    constant = int_value(value)
-    if constant is not None:
-        return constant
-    if value not in table:
-        if not isinstance(value, I.Instruction) or isinstance(value, I.Phi) or depth == _MOST_NESTED:
-            raise Opaque
-        result = folded(value, [evaluate(operand, table, depth + 1) for operand in value.operands])
-        if result is None:
-            raise Opaque
-        table[value] = result
-    return table[value]
+def evaluate(value: Value, table: dict[Value, Any]) -> Any:
+    """An expression of the numbers in a table, or of columns of them. Raises Opaque where it rests on others."""
+    found = evaluated(value, table)
+    if found is None:
+        raise Opaque
+    return found

@@ -176,7 +176,7 @@ def test_loops_with_two_entries_however_many() -> None:
 
 def test_what_threads_compute_in_many_steps() -> None:
     """Beyond the limit nothing is known of a value, also where it is the same for all."""
-    for count, is_known in ((10, True), (40, False)):
+    for count, is_known in ((10, True), (160, False)):
         steps = "\n".join(f"%v{i} = add i32 {'%t' if i == 0 else f'%v{i - 1}'}, 1" for i in range(count))
         text = f"define void @f(i32 %same) {{\n%t = call i32 @{REGISTER}tid.x()\n{steps}\nret void\n}}\n"
         module = parse(text + f"declare i32 @{REGISTER}tid.x()\n")

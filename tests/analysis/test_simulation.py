@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from jax_enzyme.analysis import simulation
+from jax_enzyme.analysis import folding, simulation
 from jax_enzyme.analysis.counters import repeats
 from jax_enzyme.analysis.folding import compared
 from jax_enzyme.analysis.loops import Loops
@@ -82,8 +82,8 @@ def test_long_loops_are_not_run_step_by_step(monkeypatch: pytest.MonkeyPatch) ->
         folded.append(given)
         return fold(*given)  # type: ignore[arg-type]
 
-    fold = simulation.folded
-    monkeypatch.setattr(simulation, "folded", noted)
+    fold = folding.folded
+    monkeypatch.setattr(folding, "folded", noted)
     for steps in (100, 4000):
         folded.clear()
         test = f"%end = icmp eq i32 %next, {steps}"

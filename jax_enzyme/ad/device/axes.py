@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from jax_enzyme.analysis.folding import Numbers, folded
+from jax_enzyme.analysis.folding import Numbers, evaluated
 from jax_enzyme.analysis.polynomials import Leaf
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -82,6 +82,7 @@ class Axes:
     def __init__(self, shape: Shape, recurrences: Recurrences) -> None:
         self._extents = {axis: (shape.grid[n], shape.block[n]) for n, axis in enumerate("xyz")}
         self.needed = {axis for axis, (blocks, threads) in self._extents.items() if blocks * threads > 1}
+        self._tables: dict[str, dict[Value, Numbers | None]] = {axis: {} for axis in "xyz"}
         self._guards = recurrences.guards
         self._recurrences = recurrences
 
@@ -217,25 +218,14 @@ class Axes:
                 come &= holds != 0
         return come
 
-    @remembered
     def _all(self, axis: str, value: Value) -> Numbers | None:
         """A value for all numbers of an axis."""
         blocks, threads = self._extents[axis]
-        known = int_value(value)
-        if known is not None:
-            return np.full(blocks * threads, known & 1 if value.type == T.I1 else known, np.int64)
-        match value:
-            case I.Call() if value.callee.name == f"{REGISTER}tid.{axis}":
+
+        def register(call: I.Call) -> Numbers | None:
+            if call.callee.name == f"{REGISTER}tid.{axis}":
                 return np.tile(np.arange(threads, dtype=np.int64), blocks)
-            case I.Call() if value.callee.name == f"{REGISTER}ctaid.{axis}":
-                return np.repeat(np.arange(blocks, dtype=np.int64), threads)
-            case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze():
-                parts: list[Numbers] = []
-                for operand in value.operands:
-                    part = self._all(axis, operand)
-                    if part is None:
-                        return None
-                    parts.append(part)
-                return folded(value, parts)
-            case _:
-                return None
+            return np.repeat(np.arange(blocks), threads) if call.callee.name == f"{REGISTER}ctaid.{axis}" else None
+
+        found = evaluated(value, self._tables[axis], register)
+        return None if found is None else np.broadcast_to(found, blocks * threads)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+import numpy as np
+
 from jax_enzyme.analysis.folding import evaluated
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -22,8 +24,6 @@ from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.rewriting import Change, rewrite
 
 WARP_SIZE = 32
-_DEPTH = 24
-"""What is computed by more steps is taken to depend on more than the lane."""
 
 
 def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
@@ -63,12 +63,10 @@ def forget_lanes(function: Function, shared: Collection[Value]) -> None:
 def _distances(source: Value, lanes: Iterable[Value]) -> list[int] | None:
     """How far from itself lanes read, but for those that read their own; None where that is at more than two distances,
     or where there is more to it than the lane."""
-    found: set[int] = set()
-    for lane in range(WARP_SIZE):
-        number = evaluated(source, dict.fromkeys(lanes, lane), _DEPTH)
-        if number is None:
-            return None
-        found.add(number % WARP_SIZE - lane)
+    numbers = evaluated(source, dict.fromkeys(lanes, np.arange(WARP_SIZE)))
+    if numbers is None:
+        return None
+    found = set((numbers % WARP_SIZE - np.arange(WARP_SIZE)).tolist())
     found.discard(0)
     return sorted(found) if 0 < len(found) <= 2 else None
 
