@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from time import perf_counter
 
-_GARBAGE = 2_000_000
-"""So many blocks of memory, of some 80 bytes each, may be garbage."""
+_SHARE = 50
+"""Collections take at most this part of the time that is spent without them."""
 
 
 @contextmanager
@@ -19,27 +19,33 @@ def collector_paused() -> Generator[None]:
 
     All that is new at the end counts as old: a collection of what is young would look at each of these objects up to
     three times. For that the collector, which counts collections that objects have survived, sees less of them than it
-    should, and so all is collected here when memory has doubled since it was last."""
+    should, and so all is collected here, as often as its cost allows: a kernel that is dropped is a few thousand
+    objects, with 2 MB behind them, of code of ours and of XLA's, that Python does not count."""
     if not gc.isenabled():
         yield
         return
+    began = perf_counter()
     gc.disable()
     try:
         yield
     finally:
-        _take_for_old()
+        _take_for_old(perf_counter() - began)
         gc.enable()
 
 
-def _take_for_old() -> None:
-    global _after_collection
+def _take_for_old(seconds: float) -> None:
+    global _since, _cost
     if gc.get_freeze_count():
         return  # somebody else's, and to thaw what is ours would thaw it too
-    if sys.getallocatedblocks() > max(2 * _after_collection, _after_collection + _GARBAGE):
+    _since += seconds
+    if _since > _SHARE * _cost:
+        began = perf_counter()
         gc.collect()
-        _after_collection = sys.getallocatedblocks()
+        _since, _cost = 0.0, perf_counter() - began
     gc.freeze()
     gc.unfreeze()
 
 
-_after_collection = sys.getallocatedblocks()
+_since = 0.0
+_cost = 0.1
+"""Seconds without collections since the last one, and what that took."""

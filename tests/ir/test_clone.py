@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
+from jax_enzyme import collector
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.clone import clone, clone_function, clone_with_map
@@ -104,3 +106,17 @@ def test_what_was_made_without_the_collector_counts_as_old() -> None:
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
     assert any(made is old for old in gc.get_objects(generation=2))
+
+
+def test_garbage_is_collected_as_often_as_its_cost_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that are dropped are few objects with much memory behind them, and parts of cycles."""
+
+    class Node:
+        def __init__(self) -> None:
+            self.own = self
+
+    for cost, is_there in ((1e9, True), (0.0, False)):
+        monkeypatch.setattr(collector, "_cost", cost)
+        with collector_paused():
+            node = ref(Node())
+        assert (node() is not None) == is_there
