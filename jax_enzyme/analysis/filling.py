@@ -1,27 +1,87 @@
-"""Which places of a buffer an access comes to in all iterations of the loops around it, and whether they are all."""
+"""Which bytes of a buffer an access writes in all iterations of the loops around it, or in all threads of a launch, and
+whether they are all that there are.
+
+    y[i * m + j] = ...;        in loops of n and m: 8 bytes from byte 0 on, m times 8 apart, and these n times 8 m apart
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from math import prod
 
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Iteration, TooComplex
+from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 
+_Bytes = tuple[int, int]
+"""The first byte, and the one behind the last."""
+
 
 @dataclass(frozen=True)
-class Places:
-    """Where one access is made in all iterations: bytes from the buffer's start to the lowest of its places, and for
-    each loop around it the bytes from one iteration to the next, with their number. `once`: no two are one place."""
+class Run:
+    """Numbers from `low` on, `gap` apart, so many of them."""
 
-    lowest: int
+    low: int
+    gap: int
+    count: int
+
+    @staticmethod
+    def of(factor: int, count: int) -> Run:
+        """The multiples of a factor by 0, 1, ... in ascending order."""
+        return Run(min(0, factor * (count - 1)), abs(factor), count)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The bytes that one access writes: those from `first` on, and again at each step of each run."""
+
+    first: int
+    size: int
     steps: tuple[tuple[int, int], ...]
-    once: bool
+    """The gap and the count of each run, the narrowest first."""
+
+    @staticmethod
+    def of(first: int, size: int, runs: Sequence[Run]) -> Written:
+        steps = sorted((run.gap, run.count) for run in runs if run.count > 1)
+        return Written(first + sum(run.low for run in runs), size, tuple(steps))
+
+    @property
+    def total(self) -> int:
+        """So many bytes, each as often as it is written."""
+        return self.size * prod(count for _, count in self.steps)
+
+
+def are_all(written: Iterable[Written], size: int) -> bool:
+    """Whether accesses write all bytes of a buffer."""
+    starts: dict[tuple[tuple[int, int], ...], list[_Bytes]] = {}
+    for access in written:
+        starts.setdefault(access.steps, []).append((access.first, access.first + access.size))
+    parts = [part for steps, own in starts.items() for part in _spread(own, steps)]
+    return any(first <= 0 and end >= size for first, end in _joined(parts))
+
+
+def _spread(starts: Iterable[_Bytes], steps: Iterable[tuple[int, int]]) -> list[_Bytes]:
+    """What steps, the narrowest first, make of some bytes; nothing where they leave gaps."""
+    parts = _joined(starts)
+    for gap, count in steps:
+        if any(end - first < gap for first, end in parts):
+            return []
+        parts = _joined((first, end + gap * (count - 1)) for first, end in parts)
+    return parts
+
+
+def _joined(parts: Iterable[_Bytes]) -> list[_Bytes]:
+    found: list[_Bytes] = []
+    for first, end in sorted(parts):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((first, end))
+    return found
 
 
 class Filling:
@@ -31,31 +91,21 @@ class Filling:
         self._root = root
         self._facts = facts
 
-    def places(self, pointer: Value, block: BasicBlock, buffer: Argument) -> Places | None:
-        """The places of an access in a block that every run of the function comes to in every iteration of the loops
+    def written(self, pointer: Value, size: int, block: BasicBlock, buffer: Argument) -> Written | None:
+        """What an access writes, in a block that every run of the function comes to in every iteration of the loops
         around it."""
         repeats = self.nest(block)
         if repeats is None:
             return None
         try:
-            polynomial = self._facts.form(pointer).polynomial
+            place = self._facts.form(pointer).polynomial - Polynomial.atom(self._facts.leaf(buffer))
         except TooComplex:
             return None
-        lowest, moves, based = 0, dict.fromkeys(repeats, 0), False
-        for monomial, factor in polynomial.terms.items():
-            match monomial:
-                case ():
-                    lowest = factor
-                case ((Iteration(loop=loop), 1),) if loop in moves:
-                    moves[loop] = factor
-                case ((atom, 1),) if atom == self._facts.leaf(buffer) and factor == 1:
-                    based = True
-                case _:
-                    return None
-        lowest += sum(min(0, move * repeats[loop]) for loop, move in moves.items())
-        steps = sorted((abs(move), repeats[loop] + 1) for loop, move in moves.items() if move and repeats[loop])
-        once = all(move or not repeats[loop] for loop, move in moves.items())
-        return Places(lowest, tuple(steps), once) if based else None
+        factors = place.linear
+        if factors is None:
+            return None
+        runs = [Run.of(factors.pop(self._facts.iteration(loop), 0), count + 1) for loop, count in repeats.items()]
+        return None if factors else Written.of(place.constant_term, size, runs)
 
     def nest(self, block: BasicBlock) -> dict[Loop, int] | None:
         """How often the loops around a block repeat, each of which runs through, and runs what is inside once per
@@ -63,20 +113,6 @@ class Filling:
         outside, found = run_through(self._facts, block) or (block, None)
         ends = (b for b in self._root.blocks if b.terminator.opcode == "ret" and not _fails(b))
         return found if all(self._facts.dominators.dominates(outside, end) for end in ends) else None
-
-
-def are_all(places: Sequence[Places], item: int, size: int) -> bool:
-    """Whether several accesses, of one nest, come to all items of a buffer, each of them to its own."""
-    starts = sorted(p.lowest for p in places)
-    gaps = {b - a for a, b in pairwise(starts)}
-    if starts[0] != 0 or len(gaps) > 1:
-        return False
-    reached = item
-    for step, count in sorted([*places[0].steps, *((gap, len(starts)) for gap in gaps)]):
-        if step != reached:
-            return False
-        reached = step * count
-    return reached == size
 
 
 def _fails(block: BasicBlock) -> bool:

@@ -69,16 +69,17 @@ class _Search:
         if accesses is None:
             return None
         loads, stores = accesses
-        places = [self._filling.places(s.operands[1], self._facts.block_of[s], buffer) for s in stores]
-        known = [p for p in places if p is not None]
-        if not stores or len(known) < len(stores) or any(p.steps != known[0].steps for p in known):
+        sizes = [self._layout.alloc_size(store.operands[0].type) for store in stores]
+        found = (
+            self._filling.written(store.operands[1], size, self._facts.block_of[store], buffer)
+            for store, size in zip(stores, sizes, strict=True)
+        )
+        known = [w for w in found if w is not None]
+        if len(known) < len(stores) or not are_all(known, size):
             return None
-        if loads and not all(p.once for p in known):
-            return None
-        items = {self._layout.alloc_size(store.operands[0].type) for store in stores}
-        if len(items) > 1 or not all(self._precedes(load, stores) for load in loads):
-            return None
-        return loads if are_all(known, items.pop(), size) else None
+        # What is read is what no other store has written before.
+        once = sum(w.total for w in known) == size
+        return loads if not loads or (once and all(self._precedes(load, stores) for load in loads)) else None
 
     def _is_set_before_all(self, buffer: Argument, size: int) -> bool:
         """Is the whole buffer copied to, or set, before anything else is done with it?"""

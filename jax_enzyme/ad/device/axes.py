@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from jax_enzyme.analysis.filling import Run
 from jax_enzyme.analysis.folding import Numbers, evaluated
 from jax_enzyme.analysis.polynomials import Leaf
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -43,20 +44,6 @@ class Digit:
     @property
     def rank(self) -> tuple[int, bool]:
         return self.gap, self.is_axis
-
-
-@dataclass(frozen=True)
-class Run:
-    """Numbers from `low` on, `gap` apart, so many of them."""
-
-    low: int
-    gap: int
-    count: int
-
-    @staticmethod
-    def of(factor: int, count: int) -> Run:
-        """The multiples of a factor by 0, 1, ... in ascending order."""
-        return Run(min(0, factor * (count - 1)), abs(factor), count)
 
 
 def axes_of(value: Value) -> set[str] | None:

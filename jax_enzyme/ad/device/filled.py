@@ -14,11 +14,12 @@ same for functions of the CPU, where all is one loop.) It takes a proof, for eac
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from jax_enzyme.ad.device.axes import Axes, Run, Terms
+from jax_enzyme.ad.device.axes import Axes, Terms
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
+from jax_enzyme.analysis.filling import Run, Written, are_all
 from jax_enzyme.analysis.guards import known_with
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
@@ -33,8 +34,6 @@ from jax_enzyme.transform.input_writes import accesses_behind
 
 Condition = tuple[Value, bool]
 """What is asked on the way to a place, and what has to come of it."""
-_Bytes = tuple[int, int]
-"""The first byte, and the one behind the last."""
 
 
 def without_needless_clears(
@@ -65,15 +64,6 @@ def _only_stores(argument: Argument, function: Function) -> list[I.Store] | None
     return found
 
 
-@dataclass(frozen=True)
-class _Written:
-    """The bytes that one store writes: those at `first`, and again at each step of each run."""
-
-    first: int
-    size: int
-    runs: tuple[Run, ...]
-
-
 class _Search:
     """Looks at one function."""
 
@@ -86,15 +76,10 @@ class _Search:
 
     def fill(self, argument: Argument, size: int, stores: Iterable[I.Store]) -> bool:
         """Whether stores write so many bytes behind a parameter, all of them."""
-        starts: dict[tuple[Run, ...], set[_Bytes]] = {}
-        for store in stores:
-            written = self._written(argument, store)
-            if written is not None:
-                starts.setdefault(written.runs, set()).add((written.first, written.first + written.size))
-        parts = [part for runs, own in starts.items() for part in _spread(own, runs)]
-        return any(first <= 0 and end >= size for first, end in _joined(parts))
+        written = [self._written(argument, store) for store in stores]
+        return are_all((w for w in written if w is not None), size)
 
-    def _written(self, argument: Argument, store: I.Store) -> _Written | None:
+    def _written(self, argument: Argument, store: I.Store) -> Written | None:
         """None where it is not known which threads write where."""
         block = self._recurrences.block_of[store]
         loops = run_through(self._recurrences, block)
@@ -107,7 +92,7 @@ class _Search:
             return None
         outside, repeats = loops
         conditions = self._conditions(outside)
-        first, runs = place.constant_term, list[Run]()
+        runs = list[Run]()
         terms: dict[str, list[tuple[int, Value]]] = {}
         for atom in place.atoms:
             if isinstance(atom, Iteration):
@@ -122,12 +107,8 @@ class _Search:
         of_axes = None if conditions is None else self._of_axes(terms, conditions)
         if of_axes is None:
             return None
-        runs += of_axes
-        first += sum(run.low for run in runs)
-        steps = sorted({replace(run, low=0) for run in runs if run.count > 1 and run.gap}, key=lambda r: r.gap)
-        if len({run.gap for run in steps}) < len([run for run in runs if run.count > 1 and run.gap]):
-            return None
-        return _Written(first, self._layout.store_size(store.operands[0].type), tuple(steps))
+        size = self._layout.store_size(store.operands[0].type)
+        return Written.of(place.constant_term, size, [*runs, *of_axes])
 
     def _of_axes(self, terms: dict[str, list[tuple[int, Value]]], conditions: list[Condition]) -> list[Run] | None:
         of_axis: dict[str, list[Condition]] = {axis: [] for axis in "xyz"}
@@ -165,23 +146,3 @@ class _Search:
                 return None
             found += known_with(last.operands[0], ways[0] == 0)
             block = parent
-
-
-def _spread(starts: Iterable[_Bytes], runs: Iterable[Run]) -> list[_Bytes]:
-    """What runs, the shortest steps first, make of some bytes; nothing where steps leave gaps."""
-    parts = _joined(starts)
-    for run in runs:
-        if any(end - first < run.gap for first, end in parts):
-            return []
-        parts = _joined((first, end + run.gap * (run.count - 1)) for first, end in parts)
-    return parts
-
-
-def _joined(parts: Iterable[_Bytes]) -> list[_Bytes]:
-    found: list[_Bytes] = []
-    for first, end in sorted(parts):
-        if found and first <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((first, end))
-    return found
