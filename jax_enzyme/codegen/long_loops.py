@@ -1,4 +1,5 @@
-"""Loops with operations that take long; how what comes first passes through memory: for `rows_once` and `strips`."""
+"""Loops with operations that take long; how what comes first passes through memory, and which memory is apart: for
+`rows_once` and `strips`."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from jax_enzyme.codegen.vector_math import scalar_name, vector_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.transform.rewriting import local, phis, substitute
 
 _FEWEST = 16
@@ -86,3 +87,29 @@ def load_instead(function: Function, loop: Loop, memory: dict[I.Instruction, Val
                 replaced[value] = at.load(value.type, at.gep(value.type, memory[value], [place]))
     substitute(function, replaced)
     return place
+
+
+def root_of(pointer: Value) -> Value:
+    """What an address is derived from, through counters too."""
+    seen: set[Value] = set()
+    while pointer not in seen:
+        seen.add(pointer)
+        match pointer:
+            case I.GetElementPtr():
+                pointer = pointer.operands[0]
+            case I.Phi():
+                others = {v for v in pointer.operands if v is not pointer and I.base_of(v) is not pointer}
+                pointer = others.pop() if len(others) == 1 else pointer
+            case _:
+                pass
+    return pointer
+
+
+def stays(root: Value, written: set[Value]) -> bool:
+    """Whether addresses derived from one value lead to other memory than those from any of others."""
+    return not written or (root not in written and all(map(_is_own, (root, *written))))
+
+
+def _is_own(root: Value) -> bool:
+    is_argument = isinstance(root, Argument) and "noalias" in root.attributes
+    return is_argument or isinstance(root, I.Alloca | GlobalVariable)

@@ -32,6 +32,8 @@ from jax_enzyme.codegen.long_loops import (
     load_instead,
     local_memory,
     number_of,
+    root_of,
+    stays,
     takes_long,
 )
 from jax_enzyme.codegen.rows_once import RowsOnce
@@ -40,8 +42,8 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.inlining import recursive_functions
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 _STRIP = 128
@@ -159,32 +161,6 @@ def _meets_itself(inside: list[I.Instruction]) -> bool:
     moving = {root_of(i.operands[-1]) for i in inside if isinstance(i, I.Load | I.Store) and i.operands[-1] in own}
     fixed = (i.operands[1] for i in inside if isinstance(i, I.Store) and i.operands[1] not in own)
     return any(root_of(pointer) in moving for pointer in fixed)
-
-
-def root_of(pointer: Value) -> Value:
-    """What an address is derived from, through counters too."""
-    seen: set[Value] = set()
-    while pointer not in seen:
-        seen.add(pointer)
-        match pointer:
-            case I.GetElementPtr():
-                pointer = pointer.operands[0]
-            case I.Phi():
-                others = {v for v in pointer.operands if v is not pointer and I.base_of(v) is not pointer}
-                pointer = others.pop() if len(others) == 1 else pointer
-            case _:
-                pass
-    return pointer
-
-
-def stays(root: Value, written: set[Value]) -> bool:
-    """Whether addresses derived from one value lead to other memory than those from any of others."""
-    return not written or (root not in written and all(map(_is_own, (root, *written))))
-
-
-def _is_own(root: Value) -> bool:
-    is_argument = isinstance(root, Argument) and "noalias" in root.attributes
-    return is_argument or isinstance(root, I.Alloca | GlobalVariable)
 
 
 class _Split:

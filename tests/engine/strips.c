@@ -17,8 +17,10 @@ void forces(int n, const double *q, double *f) {
         for (int j = 0; j < i; j++) {
             double x = q[2 * i] - q[2 * j], y = q[2 * i + 1] - q[2 * j + 1], r2 = x * x + y * y + 0.1;
             double w = 1 / (r2 * sqrt(r2));
-            f[2 * i] += w * x; f[2 * i + 1] += w * y;
-            f[2 * j] -= w * x; f[2 * j + 1] -= w * y;
+            f[2 * i] += w * x;
+            f[2 * i + 1] += w * y;
+            f[2 * j] -= w * x;
+            f[2 * j + 1] -= w * y;
         }
 }
 
@@ -39,5 +41,32 @@ void stages(int n, double c, double *y) {
         int length = m * m * m;
         for (int i = 0; i < n; i++)
             for (int k = 0; k < length; k++) y[length * i + k] += sin(c * k) * y[length * i + k];
+    }
+}
+
+/* A row that is stored to the same places for every i, if the inner loop runs at all. */
+void tabled(int n, int m, double c, const double *x, double *t, double *y) {
+    for (int i = 0; i < n; i++) {
+        double s = 0;
+        if (c > 0)
+            for (int k = 0; k < m; k++) {
+                t[k] = sin(c * k);
+                s += x[i + k] * t[k];
+            }
+        y[i] = s;
+    }
+}
+
+/* The same, but that each i leaves something else there. */
+void tabled_anew(int n, int m, double c, const double *x, double *t, double *y) {
+    for (int i = 0; i < n; i++) {
+        double s = 0;
+        if (c > 0)
+            for (int k = 0; k < m; k++) {
+                t[k] = sin(c * k);
+                s += x[i + k] * t[k];
+            }
+        y[i] = s;
+        t[i % m] += x[i];
     }
 }

@@ -10,6 +10,7 @@ import pytest
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.strips import compute_early
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.verify import verify
 from tests.kernels.case import Case
@@ -28,23 +29,33 @@ def _ordered(n: int) -> Case:
     return _case("ordered", "n: i32, w: f64[n], x: f64[n] -> f64", w=n, x=n)
 
 
+def _tabled(name: str, c: float) -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        return {"c": c, "x": r.normal(size=70), "t": r.normal(size=20), "y": r.normal(size=50)}
+
+    return Case(name, "n: i32, m: i32, c: f64, x: f64[n + m], inout t: f64[m], inout y: f64[n]", arguments, file=OWN)
+
+
 CASES = {
     "ordered": _ordered(300),
     "forces": _case("forces", "n: i32, q: f64[2 * n], inout f: f64[2 * n]", q=60, f=60),
     "newton": _case("newton", "n: i32, a: f64, inout x: f64[n]", x=40, a=()),
     "waves": _case("waves", "n: i32, m: i32, c: f64, x: f64[n + m], inout y: f64[n]", x=50, y=20, c=()),
+    "tabled": _tabled("tabled", 1.3),
+    "tabled, not reached": _tabled("tabled", -1.3),
+    "tabled anew": _tabled("tabled_anew", 1.3),
     "stages": _case("stages", "n: i32, c: f64, inout y: f64[n * 64]", y=192, c=()),
 }
 
 
-def _loops(row: Case) -> int:
-    """How many loops the kernel has, as LLVM's optimisation begins."""
+def _loops(row: Case) -> Loops:
+    """The loops that the kernel has, as LLVM's optimisation begins."""
     kernel = Specialised.of(row)
     function = derived.regular(kernel.program, kernel.signature, kernel.binding, None)
     module = clone(function.module)
     compute_early(module)
     verify(module)
-    return len(Loops.of(module.functions[function.symbol]).all)
+    return Loops.of(module.functions[function.symbol])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -76,4 +87,23 @@ def test_sums_keep_their_order(n: int) -> None:
     ids=str,
 )
 def test_loops(row: Case, loops: int) -> None:
-    assert _loops(row) == loops
+    assert len(_loops(row).all) == loops
+
+
+@pytest.mark.parametrize(("name", "stored"), [("tabled", 0), ("tabled, not reached", 0), ("tabled anew", 1)])
+def test_what_is_stored_alike_is_stored_once(name: str, stored: int) -> None:
+    row = CASES[name]
+    c, x, t, y = (row.arguments[k] for k in "cxty")
+    n, m = len(y), len(t)
+    for i in range(n):
+        if c > 0:
+            t = np.sin(c * np.arange(m))
+        y = np.where(np.arange(n) == i, t @ x[i : i + m] if c > 0 else 0.0, y)
+        if name == "tabled anew":
+            t = t + np.where(np.arange(m) == i % m, x[i], 0.0)
+    found = call(Specialised.of(row).build(), [row.arguments[k] for k in "cxty"])
+    np.testing.assert_allclose(found[0], t, rtol=1e-12)
+    np.testing.assert_allclose(found[1], y, rtol=1e-12)
+    loops = _loops(row)
+    inner = [i for loop in loops if loop.parent is not None for b in loop.blocks for i in b.instructions]
+    assert sum(isinstance(i, I.Store) for i in inner) == stored
