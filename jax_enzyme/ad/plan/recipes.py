@@ -518,7 +518,7 @@ class Recipes:
         operands = tuple(dict.fromkeys(v for v in leaves(gate)))
         if not all(self._safe(v, block, _SAFE_DEPTH) for v in operands):
             return None
-        return Gate(gate, operands, cost=float(len(operands)))
+        return Gate(gate, operands, cost=float(sum(not isinstance(v, Constant) for v in operands)))
 
     def _safe(self, value: Value, block: BasicBlock, depth: int) -> bool:
         """Whether computing a value is harmless even where the forward sweep did not: it dominates `block`, or it is
