@@ -71,3 +71,14 @@ def test_the_tape_of_lu_grows_with_the_matrix() -> None:
     row = Case("lu", case("lu").signature, lambda r: {"a": r.normal(size=(12, 12)) + 12 * np.eye(12)}, file="lu.c")
     three_way.check(through_engine.subject(row, split=True), row)
     assert _tape_bytes(row) <= 12 * 12 * 8 + 64
+
+
+def test_whether_a_row_of_a_sparse_matrix_is_empty_is_seen_from_where_it_starts() -> None:
+    """Where each row starts is kept; a byte for each that says whether it is empty was as well."""
+
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        start = np.sort(r.integers(0, 1000, 501)).astype(np.int32)
+        columns = r.integers(0, 9, 1000).astype(np.int32)
+        return {"start": start, "col": columns, "val": r.normal(size=1000), "x": r.normal(size=9)}
+
+    assert _tape_bytes(Case("csr_matvec", case("csr_matvec").signature, arguments, file="csr_matvec.c")) <= 500 * 4
