@@ -32,13 +32,16 @@ def _functions(names: str) -> tuple[str, ...]:
 _TYPES = tuple(
     f"MPI_Type_{name}"
     for name in (
-        "contiguous vector create_hvector indexed create_indexed_block create_struct create_subarray create_resized "
-        "commit free"
+        "contiguous vector create_hvector indexed create_hindexed create_indexed_block create_struct create_subarray "
+        "create_resized commit free"
     ).split()
 )
 _REQUESTS = _functions("Send_init Ssend_init Rsend_init Recv_init")
 _OF_REQUESTS = _functions("Start Startall Request_free Wait Waitall Waitany Waitsome Test Testall Testany Testsome")
-_OF_TYPES = _functions("Send Ssend Rsend Recv Sendrecv Sendrecv_replace Isend Issend Irecv Bcast Type_size Get_count")
+_OF_TYPES = _functions(
+    "Send Ssend Rsend Recv Sendrecv Sendrecv_replace Isend Issend Irecv Bcast Gather Gatherv Scatter Scatterv "
+    "Allgather Allgatherv Alltoall Alltoallv Type_size Type_get_extent Get_count"
+)
 _ALWAYS = frozenset({*_TYPES, *_REQUESTS, *_OF_REQUESTS})
 _OURS = _ALWAYS.union(_OF_TYPES)
 
@@ -56,7 +59,8 @@ def without_objects(ir: str) -> str:
     module = parse(ir)
     calls = list(_calls(module))
     kinds = {number_of(a) for call, name in calls if name in (*_TYPES, *_REQUESTS) for a in call.arguments} - {None}
-    kinds = kinds or {k for k in map(number_of, _stored(module)) if k is not None and k[1] in "ds"}
+    if any(name == "MPI_Type_create_struct" for _, name in calls):
+        kinds |= {k for k in map(number_of, _stored(module)) if k is not None}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     ours = [(call, name) for call, name in calls if name in _ALWAYS or not _is_plain(call, name)]
     if kind is None or kind[1] not in "ds" or any(name not in _OURS for _, name in ours):

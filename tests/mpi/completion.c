@@ -206,3 +206,31 @@ void located_before(int n, const double *x, double *y) {
     MPI_Exscan(own, least, n, MPI_DOUBLE_INT, MPI_MINLOC, WORLD);
     for (int i = 0; i < n; i++) y[i] = most[i].value * most[i].place + least[i].value * x[i];
 }
+
+/* The columns of a matrix, one of each process; squared by the first they go to the processes in the opposite order,
+   and what these make of them comes back so. Pairs of numbers from each to each. */
+void tiles(int n, const double *x, double *y) {
+    int p = size(), ones[MOST], back[MOST], whole[2] = {n, p}, part[2] = {n, 1}, first[2] = {0, 0}, two[2] = {1, 1};
+    double all[4 * MOST], gathered[4 * MOST], column[MOST], out[4 * MOST], in[4 * MOST];
+    MPI_Aint words[2] = {0, 8}, low, extent;
+    MPI_Datatype line, tile, pair;
+    for (int k = 0; k < p; k++) ones[k] = 1, back[k] = p - 1 - k;
+    MPI_Type_create_subarray(2, whole, part, first, MPI_ORDER_C, MPI_DOUBLE, &line);
+    MPI_Type_create_resized(line, 0, 8, &tile);
+    MPI_Type_commit(&tile);
+    MPI_Type_create_hindexed(2, two, words, MPI_DOUBLE, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Type_get_extent(pair, &low, &extent);
+    MPI_Allgather(x, n, MPI_DOUBLE, all, 1, tile, WORLD);
+    for (int i = 0; i < 2 * p; i++) out[i] = all[i] * x[0], in[i] = 0;
+    MPI_Alltoall(out, 1, pair, in, 1, pair, WORLD);
+    for (int i = 0; i < n * p; i++) all[i] *= all[i], gathered[i] = 0;
+    MPI_Scatterv(all, ones, back, tile, column, n, MPI_DOUBLE, 0, WORLD);
+    for (int i = 0; i < n; i++) y[i] = column[i] * x[i] + in[i % (2 * p)] * (low + extent);
+    MPI_Gatherv(y, n, MPI_DOUBLE, gathered, ones, back, tile, 0, WORLD);
+    if (rank() == 0)
+        for (int i = 0; i < n; i++) y[i] += gathered[i * p];
+    MPI_Type_free(&line);
+    MPI_Type_free(&tile);
+    MPI_Type_free(&pair);
+}

@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
 OF_COMPLETION = (
     *("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts"),
-    *("crossed", "located", "located_before"),
+    *("crossed", "located", "located_before", "tiles"),
 )
 N = 5
 
@@ -182,6 +182,12 @@ def blocks(x: jax.Array) -> jax.Array:
     return x * x[-1, which] ** 2 * x.T[: len(x)][:, which]
 
 
+def tiles(x: jax.Array) -> jax.Array:
+    i, r = jnp.arange(x.shape[1]) % (2 * len(x)), jnp.arange(len(x))[:, None]
+    y = (x**2)[::-1] * x + 16 * x.T.reshape(-1)[2 * r + i % 2] * x[i // 2, 0]
+    return y.at[0].add(y[-1])
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
@@ -206,6 +212,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "located": located,
     "located_before": located_before,
     "columns_again": columns_again,
+    "tiles": tiles,
     "fortran": halos,
     "fortran_types": columns,
     "fortran_any": lambda x: jnp.roll(x, 1, axis=0) ** 2 * x + x.prod(0)[: len(x), None] + x[0, 0] * x[-1, :1],

@@ -478,6 +478,14 @@ module mpi_f08
       type(MPI_Datatype), intent(out) :: newtype
       integer, optional, intent(out) :: ierror
     end subroutine
+    subroutine MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype, ierror)
+      import :: MPI_ADDRESS_KIND, MPI_Datatype
+      integer, intent(in) :: count, array_of_blocklengths(*)
+      integer(MPI_ADDRESS_KIND), intent(in) :: array_of_displacements(*)
+      type(MPI_Datatype), intent(in) :: oldtype
+      type(MPI_Datatype), intent(out) :: newtype
+      integer, optional, intent(out) :: ierror
+    end subroutine
     subroutine MPI_Type_create_indexed_block(count, blocklength, array_of_displacements, oldtype, newtype, ierror)
       import :: MPI_Datatype
       integer, intent(in) :: count, blocklength, array_of_displacements(*)
@@ -523,6 +531,12 @@ module mpi_f08
       import :: MPI_Datatype
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(out) :: size
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Type_get_extent(datatype, lb, extent, ierror)
+      import :: MPI_ADDRESS_KIND, MPI_Datatype
+      type(MPI_Datatype), intent(in) :: datatype
+      integer(MPI_ADDRESS_KIND), intent(out) :: lb, extent
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

@@ -10,7 +10,7 @@
 // provides: mpi_(irsend|send_init|ssend_init|rsend_init|recv_init|start|startall|request_free|get_count|abort|initialized|finalized|wtime|wtick)_
 // provides: mpi_comm_(rank|size|dup|split|free)_ mpi_cart_(create|coords|rank|shift|get|sub)_ mpi_dims_create_
 // provides: mpi_type_(contiguous|vector|create_hvector|indexed|create_indexed_block|create_struct|create_subarray)_
-// provides: mpi_type_(create_resized|commit|free|size)_ je_mpi_(same|other)_(comm|group|request|datatype|op)_
+// provides: mpi_type_(create_hindexed|create_resized|commit|free|size|get_extent)_ je_mpi_(same|other)_(comm|group|request|datatype|op)_
 extern "C" {
 
 // mpif.h: MPI_BOTTOM, MPI_IN_PLACE, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_ERRCODES_IGNORE. Fortran tells them by
@@ -88,6 +88,8 @@ int MPI_Type_contiguous(int, int, int *);
 int MPI_Type_vector(int, int, int, int, int *);
 int MPI_Type_create_hvector(int, int, long, int, int *);
 int MPI_Type_indexed(int, INT, INT, int, int *);
+int MPI_Type_create_hindexed(int, INT, LONG, int, int *);
+int MPI_Type_get_extent(int, long *, long *);
 int MPI_Type_create_indexed_block(int, int, INT, int, int *);
 int MPI_Type_create_struct(int, INT, LONG, INT, int *);
 int MPI_Type_create_subarray(int, INT, INT, INT, int, int, int *);
@@ -331,6 +333,9 @@ void mpi_type_create_hvector_(INT n, INT length, LONG stride, INT old, int *made
 void mpi_type_indexed_(INT n, INT lengths, INT starts, INT old, int *made, int *error) {
   tell(error, MPI_Type_indexed(*n, lengths, starts, *old, made));
 }
+void mpi_type_create_hindexed_(INT n, INT lengths, LONG starts, INT old, int *made, int *error) {
+  tell(error, MPI_Type_create_hindexed(*n, lengths, starts, *old, made));
+}
 void mpi_type_create_indexed_block_(INT n, INT length, INT starts, INT old, int *made, int *error) {
   tell(error, MPI_Type_create_indexed_block(*n, *length, starts, *old, made));
 }
@@ -346,6 +351,9 @@ void mpi_type_create_resized_(INT old, LONG low, LONG extent, int *made, int *er
 void mpi_type_commit_(int *type, int *error) { tell(error, MPI_Type_commit(type)); }
 void mpi_type_free_(int *type, int *error) { tell(error, MPI_Type_free(type)); }
 void mpi_type_size_(INT type, int *size, int *error) { tell(error, MPI_Type_size(*type, size)); }
+void mpi_type_get_extent_(INT type, long *low, long *extent, int *error) {
+  tell(error, MPI_Type_get_extent(*type, low, extent));
+}
 
 // -- handles of mpi_f08 --------------------------------------------------------------------------------------------
 

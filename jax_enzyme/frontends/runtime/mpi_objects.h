@@ -112,12 +112,15 @@ struct Maker {
   }
 };
 
-REAL *Packed(const void *buffer, long count, const Type &type) {
-  REAL *packed = static_cast<REAL *>(malloc(count * type.count * sizeof(REAL)));
+void Pack(REAL *packed, const void *buffer, long count, const Type &type) {
   for (long i = 0; i < count; i++)
     for (long e = 0; e < type.count; e++)
       packed[i * type.count + e] =
           *reinterpret_cast<const REAL *>(static_cast<const char *>(buffer) + i * type.extent + type.at[e]);
+}
+REAL *Packed(const void *buffer, long count, const Type &type) {
+  REAL *packed = static_cast<REAL *>(malloc(count * type.count * sizeof(REAL)));
+  Pack(packed, buffer, count, type);
   return packed;
 }
 
@@ -210,6 +213,13 @@ int OWN(Type_indexed)(int count, const int *lengths, const int *starts, HANDLE o
   for (int i = 0; i < count; i++) maker.Add(starts[i] * Extent(old), lengths[i], old);
   return maker.Done(type);
 }
+int OWN(Type_create_hindexed)(int count, const int *lengths, const long *starts, HANDLE old, HANDLE *type) {
+  long total = 0;
+  for (int i = 0; i < count; i++) total += lengths[i];
+  Maker maker(total * Count(old));
+  for (int i = 0; i < count; i++) maker.Add(starts[i], lengths[i], old);
+  return maker.Done(type);
+}
 int OWN(Type_create_indexed_block)(int count, int length, const int *starts, HANDLE old, HANDLE *type) {
   Maker maker(static_cast<long>(count) * length * Count(old));
   for (int i = 0; i < count; i++) maker.Add(starts[i] * Extent(old), length, old);
@@ -259,6 +269,11 @@ int OWN(Type_free)(HANDLE *type) {
 
 int OWN(Type_size)(HANDLE type, int *size) {
   *size = Count(type) * sizeof(REAL);
+  return 0;
+}
+int OWN(Type_get_extent)(HANDLE type, long *begin, long *extent) {
+  *begin = 0;
+  *extent = Extent(type);
   return 0;
 }
 int OWN(Get_count)(const Status *status, HANDLE handle, int *count) {
@@ -400,3 +415,5 @@ int OWN(Request_free)(HANDLE *request) {
 }
 
 }  // extern "C"
+
+#include "mpi_object_blocks.h"

@@ -86,11 +86,11 @@ _INACTIVE = frozenset(
     Barrier Ibarrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_group Comm_get_name Comm_set_name
     Comm_set_errhandler Group_rank Group_size Group_incl Group_excl Group_free Cart_coords Cart_rank Cart_shift
     Cart_get Cartdim_get Dims_create Topo_test Initialized Finalized Get_count Get_processor_name Get_version
-    Query_thread Is_thread_main Type_size Error_string Error_class Probe Iprobe Request_get_status
+    Query_thread Is_thread_main Type_size Type_get_extent Error_string Error_class Probe Iprobe Request_get_status
     """.split()
 )
 
-_ASKS_OF_TYPES = {"Get_count": 1, "Type_size": 0}
+_ASKS_OF_TYPES = {"Get_count": 1, "Type_size": 0, "Type_get_extent": 0}
 _WITHOUT_TYPES = frozenset("Abort Finalize Get_address Init Init_thread Wtick Wtime".split())
 
 # Numbers by their datatypes: letter and type of the rule's numbers; `i` stands for what is no such number.
