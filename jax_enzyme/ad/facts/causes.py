@@ -58,11 +58,12 @@ UNKNOWN_CALL = Cause(
 COMMUNICATION = Cause(
     "unknown call of MPI",
     Kind.NO_RULE,
-    "numbers may pass between processes, and there is no rule for it with this datatype and operation",
+    "numbers may pass to other processes or to a file, and there is no rule for it with this datatype and operation",
     "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is "
     "not known here, so that no such call is taken for one without derivative",
     "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it; where it is a\n"
-    "derivative that is differentiated again, send without requests (MPI_Sendrecv);\n"
+    "derivative that is differentiated again, send without requests (MPI_Sendrecv); keep files for numbers\n"
+    "that no derivative depends on, and one-sided calls for code around the kernel;\n"
     "docs/mpi.md lists the functions that have rules",
 )
 UNKNOWN_POINTER_CALL = Cause(

@@ -80,17 +80,24 @@ Allgatherv        out:F count:v type:t in:F+ counts:I starts:I type:t comm:v
 Alltoallv         out:F counts:I starts:I type:t in:F+ counts:I starts:I type:t comm:v
 """
 
-# What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts.
+# What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts. What goes to files and comes
+# from there is none that a derivative depends on, or the call is refused.
 _INACTIVE = frozenset(
     """
     Barrier Ibarrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_group Comm_get_name Comm_set_name
     Comm_set_errhandler Group_rank Group_size Group_incl Group_excl Group_free Cart_coords Cart_rank Cart_shift
     Cart_get Cartdim_get Dims_create Topo_test Initialized Finalized Get_count Get_processor_name Get_version
     Query_thread Is_thread_main Type_size Type_get_extent Error_string Error_class Probe Iprobe Request_get_status
+    File_open File_close File_delete File_sync File_seek File_get_size File_set_size File_get_position File_set_view
+    File_read File_read_all File_read_at File_read_at_all File_write File_write_all File_write_at File_write_at_all
     """.split()
 )
 
-_ASKS_OF_TYPES = {"Get_count": 1, "Type_size": 0, "Type_get_extent": 0}
+_ASKS_OF_TYPES: Mapping[str, tuple[int, ...]] = {
+    **{"Get_count": (1,), "Type_size": (0,), "Type_get_extent": (0,), "File_set_view": (2, 3)},
+    **{f"File_{way}{who}": (3,) for way in ("read", "write") for who in ("", "_all")},
+    **{f"File_{way}{who}": (4,) for way in ("read_at", "write_at") for who in ("", "_all")},
+}
 _WITHOUT_TYPES = frozenset("Abort Finalize Get_address Init Init_thread Wtick Wtime".split())
 
 # Numbers by their datatypes: letter and type of the rule's numbers; `i` stands for what is no such number.
@@ -222,7 +229,7 @@ def datatypes_of(symbol: str) -> tuple[int, ...] | None:
     if name in _rows():
         return tuple(i for i, (_, kind) in enumerate(_rows()[name][0]) if kind == "t")
     if name in _ASKS_OF_TYPES:
-        return (_ASKS_OF_TYPES[name],)
+        return _ASKS_OF_TYPES[name]
     return () if name in _INACTIVE or name in _WITHOUT_TYPES else None
 
 
