@@ -23,10 +23,9 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.passes import run
+from jax_enzyme.ir.passes import text_after
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import ConstantExpr, ConstantInt, ConstantNull, Value, ZeroInitializer, int_value
-from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.rewriting import replace_values
 
 _BYTE, _CALL = "je_byte_of_type", "je_call_final"
@@ -50,6 +49,7 @@ def with_known_types(ir: str) -> str:
     if not all(v.is_constant and v.initializer is not None for v in (*tables, *specials)):
         return ir
     layout = DataLayout(module)
+    changed: list[str] = []
     for function in module.functions.values():
         known: dict[Value, Value] = {}
         for call in function.instructions():
@@ -59,10 +59,12 @@ def with_known_types(ir: str) -> str:
                 first, *others = {_byte(layout, table, at) for table in tables} or {1}
                 if first is not None and not others:
                     known[call] = const_int(call.type, first)
-        replace_values(function, known)
+        if known:
+            replace_values(function, known)
+            changed.append(function.name)
     if _CALL in module.functions:
         _call_one_of(module.functions[_CALL], list(dict.fromkeys(f for v in specials for f in _finals(layout, v))))
-    return to_text(run(module, ["sroa", "instcombine", "simplifycfg"]))
+    return text_after(module, ["sccp", "simplifycfg"], changed)
 
 
 def _byte(layout: DataLayout, table: GlobalVariable, at: int | None) -> int | None:

@@ -22,7 +22,7 @@ from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 
-_FORMAT = "4"
+_FORMAT = "3"
 """Changes whenever linking would give another module for a reason that is not in the key."""
 
 _COMMAND = (

@@ -79,6 +79,13 @@ def run(module: Module, passes: Sequence[str], only: Collection[str] | None = No
     return _through(module, lambda parsed, builder: _run_function_passes(methods, only, parsed, builder))
 
 
+def text_after(module: Module, passes: Sequence[str], only: Collection[str]) -> str:
+    """What `run` makes of some functions, as LLVM prints it: for those who hand a module on as text."""
+    parsed = parse_checked(module)
+    _run_function_passes([_method(name, True) for name in passes], only, parsed, _builder(module.triple))
+    return str(parsed)
+
+
 def optimise(
     module: Module,
     level: int = 2,
