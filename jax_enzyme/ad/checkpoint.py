@@ -155,7 +155,7 @@ def taped_bytes(tape: Tape, loop: Loop) -> int:
     """What one iteration of a loop puts on the tape, with guesses where loops have no bound."""
     total = 0
     for slot in dict.fromkeys(tape.slots.values()):
-        around = _loops_of(tape, slot)
+        around = _loops_of(slot)
         if loop in around:
             count = slot.step
             for inner in around[around.index(loop) + 1 :]:
@@ -164,7 +164,7 @@ def taped_bytes(tape: Tape, loop: Loop) -> int:
     return total
 
 
-def _loops_of(tape: Tape, slot: Slot) -> list[Loop]:
+def _loops_of(slot: Slot) -> list[Loop]:
     """The loops that a slot is kept for, outermost first."""
     frame = slot.frame.loop
     nodes = list(reversed(list(frame.ancestors))) if frame is not None else []

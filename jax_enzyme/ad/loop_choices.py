@@ -49,7 +49,7 @@ def keep_choices(function: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunct
     chosen = [(loop, chains) for loop in facts.loops.all if (chains := _chosen(facts, loop))]
     if not chosen:
         return function
-    activity = activity_of(function, root, step, rules, map_of(function))
+    activity = activity_of(root, step, rules, map_of(function))
     active = {loop: kept for loop, chains in chosen if (kept := [c for c in chains if activity.value(c.sample)])}
     if not active:
         return function

@@ -93,7 +93,7 @@ class _Comparisons:
         defined = [f for f in self._base.module.functions.values() if f.blocks]
         if not any(any(exact_comparisons(f)) or self._halves(f) or self._of_parts(f) for f in defined):
             return General(self._made[()], ())
-        activity = activity_of(self._base, self._root, step, self._rules, self._points_to)
+        activity = activity_of(self._root, step, self._rules, self._points_to)
         consequences = Consequences(self._ways, activity)
         found: list[ExactComparison] = []
         proved: dict[I.Instruction, Function] = {}
@@ -256,7 +256,7 @@ def _varies(comparison: I.Instruction, activity: Activity, points_to: PointsTo) 
     return not varied.isdisjoint(comparison.operands) or not varied.isdisjoint(numbers_asked(comparison))
 
 
-def activity_of(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
+def activity_of(root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
     """What is active in a step."""
     masks = (step.tangents, None) if isinstance(step, Jvp) else (step.wanted, step.seeded)
     objects = [points_to.objects[a] for a in root.arguments]

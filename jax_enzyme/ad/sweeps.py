@@ -99,7 +99,7 @@ class Sweeps:
             self._emit_forward(routine, self._forward[function])
         for function, loop in self._loops.items():
             loop.forward(self._forward[function].function)
-        target = self._root_function("forward", T.I64, 2)
+        target = self._root_function("forward", T.I64)
         arguments, shadows = self._argument_map(target)
         tape, arena = target.arguments[-2:]
         self._augment(
@@ -164,7 +164,7 @@ class Sweeps:
             self._emit_reverse(routine, self._reverse[function])
         for function, loop in self._loops.items():
             loop.reverse(self._reverse[function], Partials(Builder(BasicBlock()), self.runtime.declarations))
-        target = self._root_function("reverse", T.VOID, 2)
+        target = self._root_function("reverse", T.VOID)
         arguments, shadows = self._argument_map(target)
         tape, arena = target.arguments[-2:]
         used = self._sweep_back(self.reversal.root, target, arguments, shadows, tape, arena, None)
@@ -307,9 +307,9 @@ class Sweeps:
         type_ = T.FunctionType(result, tuple(types), variadic)
         return internal_function(self.module, name, type_, words, attributes)
 
-    def _root_function(self, suffix: str, result: T.Type, extra: int) -> Function:
-        """Of the base's buffers, the shadows of `shadow_objects`, and `extra` more pointers."""
-        count = len(self.reversal.base.buffers) + len(self.reversal.shadow_objects) + extra
+    def _root_function(self, suffix: str, result: T.Type) -> Function:
+        """Of the base's buffers, the shadows of `shadow_objects`, the tape and the arena."""
+        count = len(self.reversal.base.buffers) + len(self.reversal.shadow_objects) + 2
         name = f"{self.reversal.base.symbol}.{suffix}"
         # Shadow pointers that come back from the tape may lead to the same memory as the parameters.
         words = () if self.reversal.carries_shadows else ("noalias",)

@@ -65,7 +65,7 @@ def place_of(
                 still += term
             elif not monomial:
                 small += term
-            elif len(monomial) != 1 or monomial[0][1] != 1 or not _is_bounded(monomial[0][0], loop):
+            elif len(monomial) != 1 or monomial[0][1] != 1 or not _is_bounded(monomial[0][0]):
                 return None
             elif monomial[0][0] == k:
                 own = factor
@@ -89,7 +89,7 @@ def place_of(
     return Place(still, own, tuple(large), alone, reach, spread, whole)
 
 
-def _is_bounded(atom: Iteration | Leaf, loop: Loop) -> bool:
+def _is_bounded(atom: Iteration | Leaf) -> bool:
     """Whether an atom may stand in a sum of digits: any number but an address."""
     return isinstance(atom, Iteration) or not T.is_pointer(atom.value.type)
 

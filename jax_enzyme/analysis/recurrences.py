@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.guards import Condition, Guards
 from jax_enzyme.analysis.implications import bounds, implied, speaking_of
 from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, TripCount
@@ -56,14 +55,11 @@ class Recurrences:
     @staticmethod
     def of(function: Function, module: Module | None = None) -> Recurrences:
         """Those of a function as it is now."""
-        loops = Loops.of(function)
-        return Recurrences(function, loops.cfg, loops, module)
+        return Recurrences(function, Loops.of(function), module)
 
-    def __init__(
-        self, function: Function, cfg: Cfg, loops: Loops, module: Module | None = None, effort: int = 10_000
-    ) -> None:
+    def __init__(self, function: Function, loops: Loops, module: Module | None = None, effort: int = 10_000) -> None:
         self.function = function
-        self.cfg = cfg
+        self.cfg = cfg = loops.cfg
         self.loops = loops
         self.dominators = loops.dominators
         self.guards = Guards(cfg, loops.dominators)

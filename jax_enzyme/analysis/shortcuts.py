@@ -76,7 +76,7 @@ class Shortcuts:
         dominators = Dominators(self._cfg)
         self._loops = Loops(self._cfg, dominators)
         read_only = frozenset(a for a in function.arguments if {"readonly", "noalias"} <= set(a.attributes))
-        recurrences = Recurrences(function, self._cfg, self._loops, module)
+        recurrences = Recurrences(function, self._loops, module)
 
         def trips(loop: Loop) -> int | None:
             count = recurrences.trip_count(loop).exact

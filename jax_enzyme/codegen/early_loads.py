@@ -53,7 +53,7 @@ def choose_loads(function: ArrayFunction) -> bool:
     found = {loop: branches for loop in loops if not loop.children and (branches := list(_branches(loops, loop)))}
     if not found or has_marks(function.module):
         return False
-    facts = Recurrences(root, loops.cfg, loops, function.module)
+    facts = Recurrences(root, loops, function.module)
     layout = DataLayout(function.module)
     chosen: list[_Branch] = []
     for loop, branches in found.items():

@@ -61,7 +61,7 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
     loops = Loops(cfg, Dominators(cfg))
     if not loops.all:
         return
-    recurrences = Recurrences(function, cfg, loops, effort=_EFFORT)
+    recurrences = Recurrences(function, loops, effort=_EFFORT)
     layout = DataLayout(module)
     short, local = _innermost(module, recurrences, layout)
     found: dict[Loop, None] = {}

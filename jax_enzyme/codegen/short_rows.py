@@ -35,7 +35,7 @@ def note_rows(function: ArrayFunction) -> ArrayFunction:
     loops = Loops.of(root)
     candidates = [loop for loop in loops if loop.parent is not None and _is_plain(loop)]
     if candidates:
-        facts = Recurrences(root, loops.cfg, loops, function.module)
+        facts = Recurrences(root, loops, function.module)
         layout = DataLayout(function.module)
         for loop in candidates:
             again = facts.repeats(loop)

@@ -84,7 +84,7 @@ class _Function:
         loops = [loop for loop in self._loops.all if is_long(self._loops, loop)]
         if not loops:
             return
-        facts = Recurrences(self._function, self._loops.cfg, self._loops, self._module)
+        facts = Recurrences(self._function, self._loops, self._module)
         lengths = [(loop, length) for loop in loops if (length := length_of(facts, loop)) is not None]
         rows = RowsOnce(self._function, facts, self._layout)
         for loop, length in lengths:

@@ -103,7 +103,7 @@ class _Loading:
 
     def run(self) -> bool:
         """Whether anything was replaced."""
-        self._facts = Recurrences(self._root, self._loops.cfg, self._loops, self._module)
+        self._facts = Recurrences(self._root, self._loops, self._module)
         marked = dict(self._marked())
         wanted = [(loop, phi, marks) for loop, marks in marked.items() for phi in self._carried(loop)]
         short = [loop for loop in self._loops.all if loop not in marked and self._loaded(loop) and self._is_short(loop)]
@@ -128,7 +128,7 @@ class _Loading:
     def _drop(self, starts: list[Value]) -> None:
         """Removes the loads of what loops began with, and stores of what is there already."""
         used = uses(self._root)
-        facts = Recurrences(self._root, self._loops.cfg, self._loops, self._module)
+        facts = Recurrences(self._root, self._loops, self._module)
         for block in self._root.blocks:
             block.instructions = [
                 i

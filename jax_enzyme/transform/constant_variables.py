@@ -52,7 +52,7 @@ def to_parameters(module: Module, symbol: str, variables: Sequence[str]) -> None
         added = {f: add_parameter(f, f"const.{name}", (f"{_SIZE}({size})",)) for f in reached}
         for function, parameter in added.items():
             replace_in(function, dict.fromkeys(_casts(function, variable), parameter))
-            _refuse_left(module, function, variable)
+            _refuse_left(function, variable)
             for call in function.instructions():
                 if isinstance(call, I.CallBase) and call.callee in added:
                     pass_argument(call, parameter)
@@ -112,7 +112,7 @@ def _casts(function: Function, variable: GlobalVariable) -> set[V.Value]:
     return {v for v in reached((o for i in function.instructions() for o in i.operands), inside) if is_cast(v)}
 
 
-def _refuse_left(module: Module, function: Function, variable: GlobalVariable) -> None:
+def _refuse_left(function: Function, variable: GlobalVariable) -> None:
     if uses(function, variable):
         raise SignatureError(
             f"the function `{function.name}` uses the variable `{variable.name}` as constant memory by name, "

@@ -40,9 +40,9 @@ def drop_edge(block: BasicBlock, source: BasicBlock) -> None:
             del phi.targets[at], phi.operands[at]
 
 
-def split_edge(function: Function, source: BasicBlock, target: BasicBlock, name: str) -> BasicBlock:
+def split_edge(function: Function, source: BasicBlock, target: BasicBlock) -> BasicBlock:
     """Puts a block of its own on the way from one block to another, behind the one."""
-    between = BasicBlock(name=name)
+    between = BasicBlock(name="between")
     Builder(between).br(target)
     function.blocks.insert(function.blocks.index(source) + 1, between)
     source.terminator.targets = [between if t is target else t for t in source.terminator.targets]

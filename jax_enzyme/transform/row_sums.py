@@ -143,7 +143,7 @@ class _Finder:
         self._module = module
         self._root = root
         self._loops = Loops.of(root)
-        self._facts = Recurrences(root, self._loops.cfg, self._loops, module)
+        self._facts = Recurrences(root, self._loops, module)
         self._layout = DataLayout(module)
         self._points_to = PointsTo(module, root)
         self._memory = MemoryUses(root, self._points_to, self._layout)

@@ -91,7 +91,7 @@ class _Rows:
 
     @cached_property
     def _facts(self) -> Recurrences:
-        return Recurrences(self._root, self._loops.cfg, self._loops, self._module)
+        return Recurrences(self._root, self._loops, self._module)
 
     def run(self) -> bool:
         """Whether anything was changed."""

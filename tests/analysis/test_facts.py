@@ -32,7 +32,7 @@ def describe(module: Module) -> str:
         cfg = Cfg(function)
         loops = Loops(cfg, Dominators(cfg))
         lines += [f"@{function.name}", *str(loops).splitlines()]
-        lines += str(Recurrences(function, cfg, loops, module)).splitlines()
+        lines += str(Recurrences(function, loops, module)).splitlines()
     return "".join(f"; {line}\n" for line in lines)
 
 

@@ -96,7 +96,7 @@ class Watch:
 
 def analyse(function: Function) -> Recurrences:
     cfg = Cfg(function)
-    return Recurrences(function, cfg, Loops(cfg, Dominators(cfg)))
+    return Recurrences(function, Loops(cfg, Dominators(cfg)))
 
 
 def prepared(text: str, optimise: bool) -> Function:

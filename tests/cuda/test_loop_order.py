@@ -210,7 +210,7 @@ def _innermost(kernel: je.Kernel, inputs: tuple[np.ndarray, ...]) -> set[int]:
     function = regular.module.functions[regular.symbol]
     cfg = Cfg(function)
     loops = Loops(cfg, Dominators(cfg))
-    facts = Recurrences(function, cfg, loops, regular.module)
+    facts = Recurrences(function, loops, regular.module)
     counts = [facts.trip_count(loop).maximum for loop in loops if not loop.children]
     return {1 + count for count in counts if count is not None}
 

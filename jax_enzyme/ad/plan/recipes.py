@@ -100,7 +100,7 @@ class Recipes:
         self.code = code
         self.points_to = points_to = program.points_to
         self.rules = program.rules
-        self.recurrences = Recurrences(code.function, code.cfg, code.loops, program.module)
+        self.recurrences = Recurrences(code.function, code.loops, program.module)
         self.layout = layout = program.layout
         self.is_root = code.function is points_to.root
         self.block_of: dict[Value, BasicBlock] = {i: block for i, (block, _) in code.loops.home.items()}

@@ -68,7 +68,7 @@ def with_preheaders(kernel: Function, loops: Iterable[Loop]) -> None:
     for loop in loops:
         before = [b for b in kernel.blocks if b not in loop and loop.header in b.successors]
         if loop.preheader is None and len(before) == 1:
-            split_edge(kernel, before[0], loop.header, "between")
+            split_edge(kernel, before[0], loop.header)
 
 
 def _number(loop: Loop) -> I.Phi:
@@ -117,7 +117,7 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
         return None
     settled = _stays_false(facts, loop, condition, stays, Interval(0, most))
     out = next(t for t in branch.targets if t not in loop)
-    left = split_edge(kernel, latch, out, "between")
+    left = split_edge(kernel, latch, out)
     number, header, at = _number(loop), loop.header, Builder(BasicBlock())
     alive: I.Phi | None = None
     if settled:

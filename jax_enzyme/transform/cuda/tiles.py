@@ -124,7 +124,7 @@ class _Tile:
         self._common = set(uniform.order(kernel.entry))
         self._layout = DataLayout(module)
         self._loops = Loops(cfg, Dominators(cfg))
-        self._facts = Recurrences(kernel, cfg, self._loops, module)
+        self._facts = Recurrences(kernel, self._loops, module)
         self._extents = {n: e for n, e in zip(marks.THREADS, shape.block, strict=True) if e > 1}
         self._counters: dict[Loop, Value] = {}
 
