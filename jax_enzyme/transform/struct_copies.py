@@ -86,19 +86,26 @@ def _members(layout: DataLayout, call: I.CallBase) -> _Scalars | None:
         if isinstance(pointer, I.Alloca) and int_value(pointer.operands[0]) == 1:
             type_ = pointer.allocated_type
             if isinstance(layout.body(type_), T.StructType) and layout.alloc_size(type_) == size:
-                return list(_with_gaps(layout, layout.scalars(type_), size))
+                copied = (
+                    range(size) if named is None else [b for m in named for b in range(m.offset, m.offset + m.size)]
+                )
+                return list(_with_gaps(layout, layout.scalars(type_), size, frozenset(copied)))
     return None
 
 
-def _with_gaps(layout: DataLayout, scalars: Iterable[tuple[int, T.Type]], size: int) -> Iterator[tuple[int, T.Type]]:
+def _with_gaps(
+    layout: DataLayout, scalars: Iterable[tuple[int, T.Type]], size: int, copied: frozenset[int]
+) -> Iterator[tuple[int, T.Type]]:
     """Scalars of a local variable, and what lies between and behind them: a union has the type of one of its members,
-    whose gaps may hold bytes of another one."""
+    whose gaps may hold bytes of another one. Not what the source says to be between members, which nobody reads."""
     end = 0
     for offset, type_ in (*scalars, (size, T.I8)):
         while end < offset:
-            step = next(n for n in (8, 4, 2, 1) if end % n == 0 and end + n <= offset)
-            yield end, T.IntType(8 * step)
-            end += step
+            steps = (n for n in (8, 4, 2, 1) if end % n == 0 and end + n <= offset)
+            step = next((n for n in steps if copied.issuperset(range(end, end + n))), None)
+            if step is not None:
+                yield end, T.IntType(8 * step)
+            end += step or 1
         if offset < size:
             whole = 8 * layout.store_size(type_)
             yield offset, T.IntType(whole) if isinstance(type_, T.IntType) else type_

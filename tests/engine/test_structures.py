@@ -149,6 +149,31 @@ CASES = {
         {"n": 4},
         [RNG.uniform(0.5, 1.5, 4)],
     ),
+    "records with gaps, whose array ends where only the run knows": (
+        """
+        struct pair { double c[2]; int count; double scale; };
+        double program(int n, const double *x) {
+            struct pair kept[16];
+            int m = 0;
+            for (int i = 0; i < n; i++)
+                for (int j = i + 1; j < n; j++) {
+                    struct pair p;
+                    p.count = x[i] > x[j] ? 1 : 2;
+                    for (int k = 0; k < p.count; k++) p.c[k] = x[i] * x[j] + k;
+                    p.scale = x[i];
+                    if (p.count > 1) kept[m++] = p;
+                }
+            double s = 0;
+            for (int k = 0; k < m; k++)
+                for (int i = 0; i < kept[k].count; i++) s += kept[k].c[i] * kept[k].scale;
+            return s;
+        }
+        """,
+        "program",
+        "n: i32, x: f64[n] -> f64",
+        {"n": 4},
+        [np.array([1.0, 2.0, 0.5, 3.0])],
+    ),
     "an input, or memory that is freed at the end": (
         """
         #include <stdlib.h>
