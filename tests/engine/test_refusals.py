@@ -596,6 +596,16 @@ def test_the_remedy_for_unknown_functions_names_the_rules(mode: str) -> None:
     assert 'je.inactive("sin_of_nobody")' in str(caught.value)
 
 
+def test_what_has_no_place_is_told_where_it_is_called() -> None:
+    """As functions of run-time libraries are that stay functions."""
+    below = 'if (n > 0) return 2*below(x, n - 1); __asm__("sqrtsd %0, %0" : "+x"(x)); return x;'
+    source = f"static __attribute__((nodebug)) double below(double x, int n) {{ {below} }}\n"
+    kernel = native(source + "double k(double x, int n) {\n  return below(x, n); }", "k", "x: f64, n: i32 -> f64", {})
+    with pytest.raises(DifferentiationError) as caught:
+        build(kernel, steps(kernel)["reverse"])
+    assert caught.value.place is not None and caught.value.place.startswith("kernel.c:3")
+
+
 def test_assembly_that_is_none_is_an_error_of_the_call() -> None:
     kernel = native('double k(double x) { __asm__("no_such_word %0" : "+x"(x)); return x; }', "k", "x: f64 -> f64", {})
     with pytest.raises(LoweringError, match="no_such_word"):

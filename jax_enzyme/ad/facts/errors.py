@@ -8,6 +8,7 @@ from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiab
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Module, callee_name
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import InlineAsm
 from jax_enzyme.rules.rule import Outcome, Rule
 from jax_enzyme.rules.table import Rules
@@ -38,9 +39,22 @@ def refuse(module: Module, instruction: I.Instruction, cause: Cause, **words: ob
 
 
 def place_of(module: Module, instruction: I.Instruction) -> str | None:
-    """The place of an instruction; of what it computes with, where a pass has made it of several."""
+    """The place of an instruction; of what it computes with, where a pass has made it of several; else of what stands
+    near it, or of a call of the function that it is in, which a library of ours or a pass has without places."""
     parts = [instruction, *(v for v in instruction.operands if isinstance(v, I.Instruction))]
-    return next((place for part in parts if (place := location(module, part)) is not None), None)
+    place = next((place for part in parts if (place := location(module, part)) is not None), None)
+    return place or _near(module, instruction)
+
+
+def _near(module: Module, instruction: I.Instruction) -> str | None:
+    """The first place that is known in the function of an instruction, or of the calls that lead to it."""
+    functions = list(module.functions.values())
+    owner = [f for f in functions if any(i is instruction for i in f.instructions())]
+    calls = [(f, i) for f in functions for i in f.instructions() if isinstance(i, I.CallBase)]
+    around = reached(owner, lambda function: [caller for caller, call in calls if call.callee is function])
+    leading = (call for function in around for _, call in calls if call.callee is function)
+    near = (i for group in ((i for f in owner for i in f.instructions()), leading) for i in group)
+    return next((place for i in near if (place := location(module, i)) is not None), None)
 
 
 def describe(instruction: I.Instruction) -> str:
