@@ -260,3 +260,14 @@ void filed(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = weight[i] * x[i] * x[i];
 }
 void written(int n, const double *x, double *y) { passed_by_a_file(n, x, y); }
+
+/* The second process is late, so that the first one waits for it in reverse. */
+void late(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = x[i];
+    if (rank() == 0) MPI_Send(x, n, MPI_DOUBLE, 1, 4, WORLD);
+    if (rank() == 1) {
+        MPI_Recv(y, n, MPI_DOUBLE, 0, 4, WORLD, MPI_STATUS_IGNORE);
+        usleep(500000);
+    }
+    for (int i = 0; i < n; i++) y[i] *= y[i];
+}

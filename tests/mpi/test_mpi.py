@@ -88,7 +88,7 @@ def compiled() -> None:
 @pytest.mark.parametrize(
     ("count", "names"),
     [
-        (2, [*sorted(WHOLE.keys() - {"uneven", "exchanged", "heat", "begun_parts"}), "transformations"]),
+        (2, [*sorted(WHOLE.keys() - {"uneven", "exchanged", "heat", "begun_parts", "late"}), "transformations"]),
         (3, ["uneven", "exchanged", "begun_parts"]),
         (4, ["heat"]),
     ],
@@ -123,6 +123,14 @@ def test_handles_may_be_addresses(open_mpi: Installed) -> None:
 def test_who_fails_ends_all(name: str, message: str) -> None:
     ran = run(2, "run", name)
     assert ran.code != 0 and message in ran.out and not ran.right(name), ran.out
+
+
+def test_who_waits_for_cotangents_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one waits for ever that has sent what nobody receives. Here they come at last."""
+    monkeypatch.setenv("JAX_ENZYME_MPI_PATIENCE", "0")
+    ran = run(2, "run", "late")
+    assert ran.code == 0 and ran.right("late") == 2, ran.out
+    assert "process 0 of 2 waits in reverse mode for the cotangents of a message to process 1 with tag 4" in ran.out
 
 
 def test_heat_example() -> None:

@@ -7,6 +7,9 @@ extern void *calloc(unsigned long, unsigned long);
 extern void free(void *);
 extern int dprintf(int file, const char *format, ...);
 extern int usleep(unsigned microseconds);
+extern int sched_yield(void);
+extern char *getenv(const char *name);
+extern double atof(const char *text);
 extern void _exit(int code);
 extern void *je_arena_allocate(void *arena, long bytes);
 
@@ -99,6 +102,7 @@ extern int MPI_Send(const void *buf, int count, handle type, int to, int tag, ha
 extern int MPI_Recv(void *buf, int count, handle type, int from, int tag, handle comm, struct je_mpi_status *status);
 extern int MPI_Isend(const void *buf, int count, handle type, int to, int tag, handle comm, handle *request);
 extern int MPI_Irecv(void *buf, int count, handle type, int from, int tag, handle comm, handle *request);
+extern double MPI_Wtime(void);
 extern int MPI_Wait(handle *request, struct je_mpi_status *status);
 extern int MPI_Waitany(int count, handle *requests, int *index, struct je_mpi_status *status);
 extern int MPI_Waitsome(int count, handle *requests, int *many, int *indices, struct je_mpi_status *statuses);

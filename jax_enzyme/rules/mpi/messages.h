@@ -21,7 +21,9 @@ static void *je_sent(void *arena, int count, int to, int tag, handle comm, REAL 
 
 static void je_send_reverse(const struct je_sent *f) {
   REAL *back = je_zeros(f->count);
-  je_check(MPI_Recv(back, f->count, NUMBER, f->to, je_back(f->tag, f->comm), f->comm, JE_NO_STATUS), f->comm);
+  handle request;
+  je_check(MPI_Irecv(back, f->count, NUMBER, f->to, je_back(f->tag, f->comm), f->comm, &request), f->comm);
+  je_wait_for_cotangents(&request, f->to, f->tag, f->comm);
   je_add(f->shadow, back, f->count);
   free(back);
 }
