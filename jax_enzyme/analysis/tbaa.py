@@ -103,6 +103,35 @@ def forget_types_of_numbers(module: Module) -> None:
             instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata if k != "tbaa.struct"]
 
 
+def draw_no_conclusions(module: Module) -> None:
+    """Says nothing of accesses of integers in C and C++, in place, and of numbers what they are, each kind in a tree of
+    its own: numbers may be moved as integers or as other numbers, and LLVM tells no memory apart by such types. What is
+    copied as an integer may be anything (`char`)."""
+    made: dict[MDValue, MDNode] = {}
+
+    def copied(tag: MDValue) -> MDValue:
+        node = resolve(module, tag) if _accessed_name(module, tag) in _INTEGERS else None
+        kind = resolve(module, node.operands[1]) if node is not None else None
+        if kind is None or len(kind.operands) < 2:
+            return tag
+        above = kind.operands[1]
+        return made.setdefault(above, MDNode(operands=[above, above, _ZERO]))
+
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            found = dict(instruction.metadata)
+            name = _accessed_name(module, found.get("tbaa"))
+            if name in _INTEGERS or name in _FLOATS:
+                kept = [_named_access(name, _MEMORY)] if name in _FLOATS else []
+                instruction.metadata = [(k, v) for k, v in instruction.metadata if k != "tbaa"] + kept
+            members = resolve(module, found.get("tbaa.struct"))
+            if members is not None:
+                tags = [copied(v) if place % 3 == 2 else v for place, v in enumerate(members.operands)]
+                instruction.metadata = [
+                    (k, MDNode(operands=tags) if k == "tbaa.struct" else v) for k, v in instruction.metadata
+                ]
+
+
 def _is_number_in_c(module: Module, kind: MDNode) -> bool:
     name, parent = kind.operands[0], resolve(module, kind.operands[1]) if len(kind.operands) > 1 else None
     top = parent.operands[0] if parent is not None and parent.operands else None

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
 from jax_enzyme.analysis.extents import aligned, at_multiple, extent, inside
 from jax_enzyme.analysis.flow import holds_float
+from jax_enzyme.analysis.lanes import Lanes, run, size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, called_routine, copy_operands, is_copy
@@ -271,6 +272,7 @@ class Words:
     @cached_property
     def _facts(self) -> dict[MemoryObject, dict[_Fact, None]]:
         facts: _Facts = {}
+        lanes = Lanes()
         copies: list[I.CallBase] = []
         for argument, buffer in self.buffers.items():
             kind = DTYPES.get(buffer.dtype)
@@ -289,7 +291,7 @@ class Words:
                         copies.append(instruction)
                     self._note_routine(facts, instruction)
                 else:
-                    self._note_access(facts, instruction)
+                    self._note_access(facts, instruction, lanes)
         self._carry(facts, list(dict.fromkeys(way for copy in copies for way in self._ways(copy))))
         return {item: held.facts for item, held in facts.items() if isinstance(item, MemoryObject)}
 
@@ -323,7 +325,7 @@ class Words:
             if T.is_float(kind):
                 yield Congruence.bounded(offset, offset + (count - 1) * step, step), kind, self._layout.store_size(kind)
 
-    def _note_access(self, facts: _Facts, instruction: I.Instruction) -> None:
+    def _note_access(self, facts: _Facts, instruction: I.Instruction, lanes: Lanes) -> None:
         accessed = I.accessed(instruction)
         if accessed is None or not isinstance(instruction, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
             return
@@ -333,17 +335,19 @@ class Words:
         for offset, scalar in self._layout.scalars(type_):
             plain = named == scalar
             kind = named if T.is_int(scalar) and isinstance(named, T.FloatType | T.PointerType) else scalar
-            if kind == type_ and isinstance(instruction, I.Store):
-                kind = next(_moved_numbers(instruction.operands[0]), kind)
-            size = self._layout.store_size(kind)
-            if T.is_int(kind):
+            if not T.is_int(kind):
+                size = self._layout.store_size(kind)
+                pieces = ((start, kind) for start in range(0, max(self._layout.store_size(scalar) - size, 0) + 1, size))
+            elif kind == type_ and isinstance(instruction, I.Store):
+                pieces = _moved_numbers(instruction.operands[0], lanes)
+            else:
                 continue
-            room = self._layout.store_size(scalar)
-            for step in range(0, max(room - size, 0) + 1, size):
+            for start, piece in pieces:
+                size = self._layout.store_size(piece)
                 for item, place in self._accessed(pointer, align):
-                    at = inside(place + Congruence(offset + step, 0), size, self._extent(item))
+                    at = inside(place + Congruence(offset + start, 0), size, self._extent(item))
                     if at is not None:
-                        _add(facts, item, _Fact(at, kind, size, plain or kind is named))
+                        _add(facts, item, _Fact(at, piece, size, plain or kind is named))
 
     @remembered
     def _extent(self, item: _Holder) -> int | None:
@@ -400,11 +404,16 @@ class Words:
             pending = [way for way in ways if way.item in facts and len(facts[way.item].facts) > carried[way]]
 
 
-def _moved_numbers(word: Value) -> Iterator[T.FloatType]:
-    """The types of the numbers whose bits an integer may be."""
+def _moved_numbers(word: Value, lanes: Lanes) -> Iterator[Piece]:
+    """The numbers whose bits an integer may be, or consist of, side by side."""
     for value in reached([word], I.merged):
-        if isinstance(value, I.Cast) and value.opcode == "bitcast" and isinstance(value.operands[0].type, T.FloatType):
-            yield value.operands[0].type
+        for start, byte in enumerate(lanes.of(value)):
+            if not isinstance(byte, tuple) or byte[1]:
+                continue
+            part = byte[0]
+            kind = part.operands[0].type if isinstance(part, I.Cast) and part.opcode == "bitcast" else part.type
+            if isinstance(kind, T.FloatType) and run(lanes.of(value)[start : start + size(part.type)]) == byte:
+                yield start, kind
 
 
 def _add(facts: _Facts, item: _Holder, fact: _Fact) -> None:

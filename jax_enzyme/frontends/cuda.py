@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from jax_enzyme.analysis.tbaa import draw_no_conclusions
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import LIST_HEADERS
@@ -23,6 +24,8 @@ from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.system_headers import system_headers
 from jax_enzyme.ir import linking
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
 
 _INCLUDE = Path(__file__).parent / "cuda_include"
 # Complex products and quotients as Thrust has them, without a search for infinities in what is not a number.
@@ -63,13 +66,21 @@ def compile_cuda(source: Source, flags: Sequence[str]) -> str:
     """The NVVM IR of CUDA C++; NVVM IR itself, as text or bitcode, is taken as it is."""
     if _is_ir(source):
         return read_ir(source, flags)
-    return _EXTERNAL.sub("", _compiled(source, flags, _DEVICE))
+    return _EXTERNAL.sub("", _as_meant(_compiled(source, flags, _DEVICE)))
 
 
 def compile_cuda_host(source: Source, flags: Sequence[str]) -> str | None:
     """The IR of the host functions of CUDA C++, in which a launch is a call of `cudaLaunchKernel`. None for a source
     that has none, NVVM IR."""
-    return None if _is_ir(source) else _compiled(source, flags, _HOST)
+    return None if _is_ir(source) else _as_meant(_compiled(source, flags, _HOST))
+
+
+def _as_meant(text: str) -> str:
+    """CUDA programs read and write memory as other types than its own (`*(int4 *)&tile[i]`), and nvcc takes them as
+    meant."""
+    module = parse(text)
+    draw_no_conclusions(module)
+    return to_text(module)
 
 
 def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
