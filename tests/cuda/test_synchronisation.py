@@ -404,10 +404,33 @@ def test_guards_and_saturation_of_inline_ptx() -> None:
     np.testing.assert_allclose(y, [np.where(x > 0.5, x * x, x + 1), both, 2 * clamped])
     assert list(whole) == [1, 2**31 - 1, 3, 4, 5]
     agree(three_way(kernel, [np.array([0.25, 0.75, -0.5, 1.5, 0.1], np.float32)]), 1e-5, 3e-3)
-    for text in ("@p st.global.f32 [%0], 0f00000000;", "@q add.s32 p, p, p;"):
+    for text in ("@p shfl.sync.idx.b32 r, r, 0, 31, 0xffffffff;", "@q add.s32 p, p, p;"):
         body = f'asm("{{ .reg .pred p; setp.eq.s32 p, 0, 0; {text} }}" :: "l"(y));'
         with pytest.raises(LoweringError, match=text.split(".")[0]):
             run(f"(float *y) {{ {body} }}", "inout y: f32[1]", {}, 1, 1, np.zeros(1, np.float32))
+
+
+def test_guards_of_what_reads_and_writes_memory() -> None:
+    """Where the guard says no, nothing is read or written, and registers stay; the addresses there are nobody's."""
+    source = r"""extern "C" __global__ void k(const double *x, double *y, double *total) {
+      int t = threadIdx.x; double v = 2, w = x[t];
+      __shared__ double s[4]; s[t] = 0.5;
+      unsigned to = (unsigned)__cvta_generic_to_shared(s + t);
+      asm("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p ld.global.f64 %0, [%1]; mul.f64 %0, %0, %0; }"
+          : "+d"(v) : "l"(t % 2 ? x + t : nullptr), "r"(t % 2));
+      asm volatile("{ .reg .pred p; setp.gt.s32 p, %3, 1; @!p st.global.f64 [%0], %1; @p red.global.add.f64 [%2], %1; }"
+                   :: "l"(t > 1 ? nullptr : y + t), "d"(v * w), "l"(t > 1 ? total : nullptr), "r"(t) : "memory");
+      asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 3; @p cp.async.ca.shared.global [%0], [%1], 8; }"
+                   :: "r"(to), "l"(t == 3 ? x : nullptr), "r"(t) : "memory");
+      y[4 + t] = s[t] * w;
+    }"""
+    subject = native(source, "x: f64[4], inout y: f64[8], inout total: f64[]", {}, 1, 4)
+    x, y = np.random.default_rng(2).uniform(0.5, 1.5, 4), np.arange(8.0)
+    v = np.where([False, True, False, True], x, 2) ** 2 * x
+    found = subject.run((), [x, y, np.float64(1)])
+    np.testing.assert_allclose(found[0], [v[0], v[1], 2, 3, *(0.5 * x[:3]), x[0] * x[3]], rtol=1e-15)
+    np.testing.assert_allclose(found[1], 1 + v[2] + v[3])
+    agree(three_way(subject, [x, y, np.float64(1)]))
 
 
 def test_addresses_of_shared_memory_in_inline_ptx() -> None:

@@ -7,7 +7,7 @@ libdevice's functions those of C's library. What has no meaning on a CPU is refu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
@@ -20,7 +20,7 @@ from jax_enzyme.transform.cuda import marks, ptx
 from jax_enzyme.transform.cuda.blocks import Block
 from jax_enzyme.transform.cuda.library import library_call
 from jax_enzyme.transform.cuda.shuffles import source_lane
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.transform.rewriting import place, redirect_phis, replace_values
 
 _REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.([a-z0-9.]+)$")
 _DROPPED_WORDS = ("convergent", '"target-cpu"', '"target-features"', "optnone", "strictfp", "noduplicate")
@@ -79,7 +79,8 @@ def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Host:
-    """`at` builds what takes the place of the current instruction."""
+    """`at` builds what takes the place of the current instruction, `ways` are the blocks behind the first that this
+    takes."""
 
     def __init__(self, module: Module, block: Block, function: Function, open_grid: bool) -> None:
         self.module = module
@@ -87,23 +88,38 @@ class _Host:
         self.block = block
         self.function = function
         self.at = Builder(V.BasicBlock())
+        self.ways: list[V.BasicBlock] = []
 
     def run(self) -> None:
         replaced: dict[V.Value, V.Value] = {}
+        blocks: list[V.BasicBlock] = []
         for block in self.function.blocks:
+            blocks.append(block)
+            last, successors = block, tuple(block.successors)
             kept: list[I.Instruction] = []
             for instruction in block.instructions:
                 instruction.records = ()
-                self.at = Builder(V.BasicBlock())
+                self.at, self.ways = Builder(first := V.BasicBlock()), []
                 value = self._rewritten(instruction)
+                if value is not instruction:
+                    for made in (first, *self.ways):
+                        place(instruction, made.instructions)
+                kept += first.instructions
+                if self.ways:
+                    for way in self.ways:
+                        redirect_phis(way, first, last)
+                    last.instructions, last = kept, self.ways[-1]
+                    kept = last.instructions
+                    blocks += self.ways
                 if value is instruction:
-                    kept += [*self.at.block.instructions, instruction]
-                    continue
-                place(instruction, self.at.block.instructions)
-                kept += self.at.block.instructions
-                if value is not None:
+                    kept.append(instruction)
+                elif value is not None:
                     replaced[instruction] = value
-            block.instructions = kept
+            last.instructions = kept
+            if last is not block:
+                for successor in dict.fromkeys(successors):
+                    redirect_phis(successor, block, last)
+        self.function.blocks = blocks
         self.function.trailing_records = []
         replace_values(self.function, replaced)
 
@@ -168,11 +184,25 @@ class _Host:
         def shared(address: V.Value) -> V.Value:
             return self.at.call(marks.shared_address(self.module), [address])
 
+        def register(name: str) -> V.Value:
+            return self._register(call, name)
+
         try:
-            made = ptx.Statements(self.module, self.at, lambda name: self._register(call, name), shuffled, shared)
+            made = ptx.Statements(self.module, self.at, register, shuffled, shared, self._where)
             return made.run(asm, call.arguments, call.type)
         except ptx.Unknown as unknown:
             raise self._refused(call, f"inline PTX `{unknown}`", "write it in C++, or run on a GPU") from None
+
+    def _where(self, condition: V.Value, build: Callable[[], None]) -> tuple[V.BasicBlock, V.BasicBlock]:
+        """Builds what is done where a condition holds; from where control comes then, and from where else."""
+        before, then, after = self.at.block, V.BasicBlock(), V.BasicBlock()
+        self.at.cond_br(condition, then, after)
+        self.at.block = then
+        build()
+        self.at.br(after)
+        self.at.block = after
+        self.ways += [then, after]
+        return then, before
 
     def _refused(self, call: I.Call, what: str, remedy: str | None) -> LoweringError:
         return LoweringError(f"{what} has no meaning on the CPU", location(self.module, call), remedy)

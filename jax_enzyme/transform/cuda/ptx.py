@@ -1,10 +1,10 @@
 """Inline PTX as IR: arithmetic, conversions, bit fields, loads, stores and atomics of global and shared memory, copies
-from one to the other, and what threads know of themselves.
+from one to the other, products of matrices by a warp, and what threads know of themselves.
 
     asm("{ .reg .u32 t; add.u32 t, %1, 3; lop3.b32 %0, t, %2, %2, 0x96; }" : "=r"(d) : "r"(a), "r"(b))
 
-Instructions are those of the PTX ISA 8.7, chapter 9. One that is not here, a guard (`@p`) of one that does more than
-set registers and a rounding other than to nearest are refused with the statement that has them.
+Instructions are those of the PTX ISA 8.7, chapter 9. One that is not here, a guard (`@p`) of one for which the lanes of
+a warp meet and a rounding other than to nearest are refused with the statement that has them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.cuda import matrices
 from jax_enzyme.transform.cuda.library import saturated, within_one
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
@@ -38,8 +39,10 @@ _ADDRESS = re.compile(r"\[\s*([$%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]$")
 _FLOATS: Mapping[str, str] = MappingProxyType({"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"})
 _CLAMPED = frozenset(("add", "sub", "mul", "fma", "mad", "cvt"))
 """Instructions whose real numbers `.sat` holds between zero and one."""
-_UNGUARDED = frozenset(("ld", "st", "atom", "red", "shfl", "trap", "cp"))
-"""Instructions that may not be done where the guard says no."""
+_EFFECTS = frozenset(("ld", "st", "atom", "red", "trap", "cp"))
+"""Instructions that may not be done where a guard says no."""
+_MEETINGS = frozenset(("shfl", "mma", "ldmatrix"))
+"""Instructions to which the lanes of a warp come together, so that they have no guard."""
 _PLAIN = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 _EXTREMA = MappingProxyType({("min", True): "slt", ("min", False): "ult", ("max", True): "sgt", ("max", False): "ugt"})
 _SHIFTS = MappingProxyType({("shl", s): "shl" for s in (True, False)} | {("shr", True): "ashr", ("shr", False): "lshr"})
@@ -79,13 +82,15 @@ class Unknown(Exception):
 @dataclass
 class Statements:
     """`register` builds the value of a special register, `shuffle` what a lane gets: from the mode, its value, the
-    offset and the clamp; and `shared` the pointer of an address of 32 bits."""
+    offset and the clamp; `shared` the pointer of an address of 32 bits, and `branch` a way on which something is done
+    where a condition holds: it calls what builds that, and gives the blocks from which both ways come together."""
 
     module: Module
     at: Builder
     register: Callable[[str], Value]
     shuffle: Callable[[str, Value, Value, Value], Value]
     shared: Callable[[Value], Value]
+    branch: Callable[[Value, Callable[[], None]], tuple[V.BasicBlock, V.BasicBlock]]
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     types: dict[str, T.Type] = field(default_factory=dict[str, T.Type])
 
@@ -187,6 +192,9 @@ class Statements:
             if name == "cp":
                 self._copy(words, _operands(rest))
                 return
+            if name in ("mma", "ldmatrix"):
+                self._matrices(name, [w for w in words if w not in _IGNORED], _operands(rest))
+                return
             does = self._does_within if "sat" in words else self._does
             does(name, [w for w in words if w not in _IGNORED and not _CACHES.match(w)], _operands(rest))
         except (Unknown, KeyError, IndexError, ValueError):
@@ -195,17 +203,23 @@ class Statements:
     def _guarded(self, text: str, guard: str, instruction: str) -> None:
         """`@p` and `@!p`: registers that it sets have another value only where the predicate says so."""
         name = guard.removeprefix("!")
-        if name not in self.values or instruction.split(" ")[0].split(".")[0] in _UNGUARDED:
+        opcode = instruction.split(" ")[0].split(".")[0]
+        if name not in self.values or opcode in _MEETINGS:
             raise Unknown(text)
         condition, before = self._read(name, T.I1), dict(self.values)
-        self._statement(instruction)
+        if guard.startswith("!"):
+            condition = self.at.binary("xor", condition, const_int(T.I1, 1))
+        ways = self.branch(condition, lambda: self._statement(instruction)) if opcode in _EFFECTS else None
+        if ways is None:
+            self._statement(instruction)
         for register, value in self.values.items():
-            old = before.get(register)
             # One that had no value has none that a program may read, where the guard says no.
-            if old is not None and old is not value:
-                old = self._as(old, value.type)
-                pair = (old, value) if guard.startswith("!") else (value, old)
-                self.values[register] = self.at.select(condition, *pair)
+            old = before.get(register, V.Undef(value.type) if ways else value)
+            if old is value:
+                continue
+            old = self._as(old, value.type)
+            joined = self.at.phi(value.type, list(zip((value, old), ways, strict=True))) if ways else None
+            self.values[register] = joined or self.at.select(condition, value, old)
 
     def _does(self, name: str, words: list[str], operands: list[str]) -> None:
         at = self.at
@@ -281,6 +295,38 @@ class Statements:
             case _:
                 raise Unknown(words)
 
+    def _matrices(self, name: str, words: list[str], operands: list[str]) -> None:
+        registers = [_operands(text.strip("{} ")) for text in operands]
+        lane = self.register("laneid")
+        warp = matrices.Warp(
+            self.at, lane, lambda value, source: self.shuffle("idx", value, source, const_int(T.I32, 31))
+        )
+        if name == "ldmatrix":
+            address = self._address(operands[1])
+            count, transposed = matrices.loaded(words)
+            rows: list[Value] = []
+
+            def load() -> None:
+                rows.extend(self.at.load(T.I32, self.at.offset(address, 4 * n)) for n in range(4))
+
+            # Lanes behind those that have a row of a matrix give no address.
+            here = self.at.icmp("ult", lane, const_int(T.I32, 8 * count))
+            ways = self.branch(here, load)
+            made = warp.rows(
+                [self.at.phi(T.I32, list(zip((row, zero(T.I32)), ways, strict=True))) for row in rows],
+                count,
+                transposed,
+            )
+        else:
+            shape = matrices.Shape.of(words)
+            a, b, c = (
+                [self._read(one, kind) for one in given]
+                for given, kind in zip(registers[1:], (shape.held, shape.held, shape.sums), strict=True)
+            )
+            made = warp.product(shape, a, b, c)
+        for register, value in zip(registers[0], made, strict=True):
+            self._write(register, value)
+
     def _value(self, name: str, kind: T.Type, x: list[Value], signed: bool) -> Value:
         if name in ("mov", "cvta"):
             return x[0]
@@ -340,6 +386,8 @@ class Statements:
 
     def _converted(self, value: Value, signed: bool, to: str, rounding: list[str]) -> Value:
         """`cvt`: a number as one of another type; a real number is rounded to a whole one by `rni` and its like."""
+        if to == "tf32" and rounding == ["rna"] and value.type == T.FLOAT:
+            return matrices.to_tf32(self.at, value)
         at, kind = self.at, _TYPES[to]
         if rounding:
             (direction,) = rounding
