@@ -45,7 +45,7 @@ def load_before_loops(function: ArrayFunction) -> ArrayFunction:
     is nothing of the kind. Other threads may run it where that they write what it loads would be a race."""
     root = function.module.functions[function.symbol]
     loops = Loops.of(root)
-    if not any(_candidates(loop) or _sums(loops, loop) for loop in loops.all):
+    if not any(_candidates(loops, loop) or _sums(loops, loop) for loop in loops.all):
         return function
     return on_copy(function, lambda module, root: _Moves(module, root).run())
 
@@ -64,8 +64,8 @@ class _Moves:
     def run(self) -> bool:
         """Whether anything was moved."""
         copies = noted_sources(self._root)
-        loads = ((loop, load) for loop in self._loops.all for load in _candidates(loop) if load not in copies)
-        moved = [(loop, load) for loop, load in loads if self._may_begin(load, loop)]
+        loads = ((loop, load) for loop in self._loops.all for load in _candidates(self._loops, loop))
+        moved = [(loop, load) for loop, load in loads if load not in copies and self._may_begin(load, loop)]
         sums = [(loop, group) for loop in self._loops.all for group in self._handed_on(loop)]
         for loop, load in moved:
             assert loop.preheader is not None
@@ -177,10 +177,10 @@ def _is_closed(loop: Loop) -> bool:
     return all(callee_name(call).startswith("llvm.") or is_pure(call) for call in calls)
 
 
-def _candidates(loop: Loop) -> list[I.Load]:
+def _candidates(loops: Loops, loop: Loop) -> list[I.Load]:
     """The plain loads of numbers that an innermost loop makes, perhaps, at an address from outside."""
     if not _is_closed(loop):
         return []
-    inside = {i: None for block in loop.blocks for i in block.instructions}
+    inside = {i: None for block in loops.blocks(loop) for i in block.instructions}
     loads = (i for i in inside if isinstance(i, I.Load))
     return [load for load in loads if _is_plain(load) and load.operands[0] not in inside]
