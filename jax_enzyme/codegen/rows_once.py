@@ -84,15 +84,15 @@ class RowsOnce:
 
 def _ways_to(loop: Loop, around: Loop, facts: Recurrences) -> list[tuple[Value, bool]] | None:
     """The conditions on which an iteration of the loop around comes to a loop, all made before, with what each has to
-    be; None where that is not all that decides."""
+    be; None where that is not all that decides, or where another row has been put in front of a loop on the way."""
     found: list[tuple[Value, bool]] = []
     block = loop.preheader
     while block is not None and block is not around.header:
-        own = facts.loops.loop_of[block]
+        own = facts.loops.loop_of.get(block)
         if own is not None and own.header is block:
             block = own.preheader
             continue
-        before = facts.cfg.preds[block]
+        before = facts.cfg.preds.get(block, ())
         if len(before) != 1:
             return None
         (source,) = before

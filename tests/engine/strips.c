@@ -70,3 +70,21 @@ void tabled_anew(int n, int m, double c, const double *x, double *t, double *y) 
         t[i % m] += x[i];
     }
 }
+
+/* Rows in arms of what no loop changes, of which one comes before the inner loop around it, the other before both. */
+void arms(int n, int m, double c, const double *x, double *t, double *y) {
+    for (int a = 0; a < n; a++) {
+        double d = c + a;
+        for (int b = 0; b < n; b++) {
+            double s = 0;
+            if (c > 0)
+                for (int k = 0; k < m; k++) s += x[b + k] * cos(c * k);
+            else
+                for (int k = 0; k < m; k++) {
+                    t[k] = sin(d * k);
+                    s += x[b + k] * t[k];
+                }
+            y[b] += s;
+        }
+    }
+}

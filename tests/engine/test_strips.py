@@ -44,6 +44,7 @@ CASES = {
     "tabled": _tabled("tabled", 1.3),
     "tabled, not reached": _tabled("tabled", -1.3),
     "tabled anew": _tabled("tabled_anew", 1.3),
+    "arms": _tabled("arms", -1.3),
     "stages": _case("stages", "n: i32, c: f64, inout y: f64[n * 64]", y=192, c=()),
 }
 
