@@ -69,7 +69,7 @@ class _Search:
         if accesses is None:
             return None
         loads, stores = accesses
-        sizes = [self._layout.alloc_size(store.operands[0].type) for store in stores]
+        sizes = [self._layout.store_size(store.operands[0].type) for store in stores]
         found = (
             self._filling.written(store.operands[1], size, self._facts.block_of[store], buffer)
             for store, size in zip(stores, sizes, strict=True)

@@ -90,3 +90,16 @@ def test_functions_with_loops_for_several_threads_clear_no_result_that_they_fill
         buffers = derived.build(kernel.program, kernel.signature, kernel.binding, steps, kernel.options).buffers
         assert (result in [b.name for b in buffers if b.zero]) is (result in cleared.split())
     agree(three_way(kernel, [np.linspace(0.2, 1.4, 4000)]))
+
+
+def test_what_a_store_of_three_bytes_leaves_of_four_is_cleared() -> None:
+    source = """
+    typedef struct { unsigned char r, g, b; } colour;
+    static void put(unsigned char *y, colour c) { *(colour *)y = c; }
+    void f(int n, const colour *x, unsigned char *y) {
+      #pragma omp parallel for
+      for (int i = 0; i < n; i++) put(y + 4 * i, x[i]);
+    }"""
+    kernel = native(source, "f", "n: i32, x: u8[n,3], out y: u8[n,4]", {"n": 4000}, flags=("-fopenmp",))
+    x = np.arange(12000, dtype=np.uint8).reshape(4000, 3)
+    np.testing.assert_array_equal(kernel.run((), [x])[0], np.c_[x, 0 * x[:, 0]])
