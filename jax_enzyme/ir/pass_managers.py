@@ -66,9 +66,11 @@ def _run(
     with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
         for setting in settings:
             llvm.set_option("", f"-{setting.name}={setting.value}")
-        done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
-        for setting in settings:
-            llvm.set_option("", f"-{setting.name}={setting.usual}")
+        try:
+            done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
+        finally:
+            for setting in settings:
+                llvm.set_option("", f"-{setting.name}={setting.usual}")
     if done:
         return
     for lost in (manager, builder, module, vars(module)["_context"]):

@@ -72,6 +72,18 @@ def test_a_second_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         object_code(parse(_SOURCE), "f")
 
 
+def test_options_are_what_they_were_behind_a_run_that_an_exception_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(*_: int) -> bool:
+        raise MemoryError
+
+    said: list[str] = []
+    monkeypatch.setattr(pass_managers, "_guarded", type("", (), {"call": staticmethod(call)}))
+    monkeypatch.setattr(pass_managers.llvm, "set_option", lambda _, text: said.append(text))
+    with pytest.raises(MemoryError):
+        passes.optimise(parse(_SOURCE), settings=pass_managers.PLACES_STAY)
+    assert said[-1] == "-enable-pre=true"
+
+
 def test_single_passes_that_fail_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     _failing(monkeypatch, 1)
     with pytest.raises(LoweringError, match="an assertion of its own failed"):
