@@ -28,7 +28,7 @@ from jax_enzyme.transform.source_types import (
     plain_type,
 )
 
-_NUMBERS = ("DW_ATE_float", "DW_ATE_complex_float")
+_REAL, _COMPLEX = "DW_ATE_float", "DW_ATE_complex_float"
 _SCOPES = ("DINamespace", "DIModule", "DICompositeType")
 
 
@@ -175,22 +175,26 @@ _Members = dict[str, tuple[int, MDNode | None]]
 
 
 def _kind(module: Module, node: MDNode | None, *, counted: bool = True) -> str | None:
-    """What lies in a member, and how many of them; None for bytes and what is compared by its members."""
-    extents = ""
+    """What lies in a member, and how many of them, however they are arranged: a complex number is two. None for bytes
+    and what is compared by its members."""
+    count = 1
     while node is not None and node.get("tag") == "DW_TAG_array_type":
-        counts = array_extents(module, node)
-        if None in counts or node.get("dataLocation"):
+        for extent in array_extents(module, node):
+            count *= extent or 0
+        if not count or node.get("dataLocation"):
             return None
-        extents += "".join(f" [{n}]" for n in counts) if counted else ""
         node = plain_type(module, node.get("baseType"))
     if node is None or _is_record(node):
         return None
     bits = node.number("size") or 0
-    if str(node.get("encoding")) in _NUMBERS:
-        return f"a number of {bits} bits{extents}"
+    if node.get("encoding") == _COMPLEX:
+        bits, count = bits // 2, 2 * count
+    of_them = f" [{count}]" if counted and count > 1 else ""
+    if node.get("encoding") in (_REAL, _COMPLEX):
+        return f"a number of {bits} bits{of_them}"
     words = node.kind == "DIBasicType" or node.get("tag") in (*POINTERS, "DW_TAG_enumeration_type")
     # Bytes are often room for something else.
-    return f"an integer or address of {bits} bits{extents}" if words and bits > 8 else None
+    return f"an integer or address of {bits} bits{of_them}" if words and bits > 8 else None
 
 
 def _shape(node: MDNode) -> str:

@@ -123,6 +123,7 @@ def test_files_that_do_not_agree_on_a_function(declared: str, defined: str, why:
          "struct q { double a; };", ""),
         ("struct p { double k, m; };", "struct p { double r[2]; };", ""),
         ("struct p { double k; char room[8]; };", "struct p { double k, m; };", ""),
+        ("struct p { double _Complex k; double m[6]; };", "struct p { double k[2], m[2][3]; };", ""),
         ("struct p { double k; };", "#define p o\nstruct o { double k; };\nstruct p_ { float k; };", ""),
     ],
 )  # fmt: skip
