@@ -210,11 +210,11 @@ void located_before(int n, const double *x, double *y) {
 }
 
 /* The columns of a matrix, one of each process; squared by the first they go to the processes in the opposite order,
-   and what these make of them comes back so. Pairs of numbers from each to each. */
+   and what these make of them comes back so. Pairs of numbers, behind one, from each to each. */
 void tiles(int n, const double *x, double *y) {
     int p = size(), ones[MOST], back[MOST], whole[2] = {n, p}, part[2] = {n, 1}, first[2] = {0, 0}, two[2] = {1, 1};
     double all[4 * MOST], gathered[4 * MOST], column[MOST], out[4 * MOST], in[4 * MOST];
-    MPI_Aint words[2] = {0, 8}, low, extent;
+    MPI_Aint words[2] = {8, 16}, low, extent;
     MPI_Datatype line, tile, pair;
     for (int k = 0; k < p; k++) ones[k] = 1, back[k] = p - 1 - k;
     MPI_Type_create_subarray(2, whole, part, first, MPI_ORDER_C, MPI_DOUBLE, &line);
@@ -224,11 +224,11 @@ void tiles(int n, const double *x, double *y) {
     MPI_Type_commit(&pair);
     MPI_Type_get_extent(pair, &low, &extent);
     MPI_Allgather(x, n, MPI_DOUBLE, all, 1, tile, WORLD);
-    for (int i = 0; i < 2 * p; i++) out[i] = all[i] * x[0], in[i] = 0;
+    for (int i = 0; i < 2 * p; i++) out[i + 1] = all[i] * x[0], in[i + 1] = 0;
     MPI_Alltoall(out, 1, pair, in, 1, pair, WORLD);
     for (int i = 0; i < n * p; i++) all[i] *= all[i], gathered[i] = 0;
     MPI_Scatterv(all, ones, back, tile, column, n, MPI_DOUBLE, 0, WORLD);
-    for (int i = 0; i < n; i++) y[i] = column[i] * x[i] + in[i % (2 * p)] * (low + extent);
+    for (int i = 0; i < n; i++) y[i] = column[i] * x[i] + in[i % (2 * p) + 1] * (low + extent);
     MPI_Gatherv(y, n, MPI_DOUBLE, gathered, ones, back, tile, 0, WORLD);
     if (rank() == 0)
         for (int i = 0; i < n; i++) y[i] += gathered[i * p];

@@ -184,7 +184,7 @@ def blocks(x: jax.Array) -> jax.Array:
 
 def tiles(x: jax.Array) -> jax.Array:
     i, r = jnp.arange(x.shape[1]) % (2 * len(x)), jnp.arange(len(x))[:, None]
-    y = (x**2)[::-1] * x + 16 * x.T.reshape(-1)[2 * r + i % 2] * x[i // 2, 0]
+    y = (x**2)[::-1] * x + 24 * x.T.reshape(-1)[2 * r + i % 2] * x[i // 2, 0]
     return y.at[0].add(y[-1])
 
 

@@ -15,7 +15,7 @@ namespace {
 
 const Type &KnownOrPlain(HANDLE handle) {
   static long at[1];
-  static const Type plain = {1, sizeof(REAL), at, 0, 0};
+  static const Type plain = {1, 0, sizeof(REAL), at, 0, 0};
   const Type *known = Known(handle);
   return known ? *known : plain;
 }

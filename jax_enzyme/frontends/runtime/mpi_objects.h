@@ -44,7 +44,7 @@ constexpr int kMost = 256;
 // `count` numbers, so many bytes behind the start of an item each; the next item is `extent` bytes on. One that is freed
 // is there as long as messages of it are under way.
 struct Type {
-  long count, extent;
+  long count, low, extent;
   long *at;
   int messages, freed;
 };
@@ -86,23 +86,35 @@ long Extent(HANDLE handle) {
   const Type *type = Known(handle);
   return type ? type->extent : sizeof(REAL);
 }
+long Low(HANDLE handle) {
+  const Type *type = Known(handle);
+  return type ? type->low : 0;
+}
 
 struct Maker {
   Type type;
 
-  explicit Maker(long count) : type{0, 0, static_cast<long *>(malloc(count * sizeof(long))), 0, 0} {}
+  explicit Maker(long count) : type{0, 0, 0, static_cast<long *>(malloc(count * sizeof(long))), 0, 0} {}
 
   void Add(long start, long length, HANDLE old) {
     const Type *inner = Known(old);
     const long extent = Extent(old);
+    if (start < 0) Refuse("a derived datatype of MPI begins before its address");
+    if (length <= 0) return;
+    Cover(start + Low(old), length * extent);
     for (long i = 0; i < length; i++) {
       if (inner)
         for (long e = 0; e < inner->count; e++) type.at[type.count++] = start + i * extent + inner->at[e];
       else
         type.at[type.count++] = start + i * extent;
     }
-    if (start < 0) Refuse("a derived datatype of MPI begins before its address");
-    if (start + length * extent > type.extent) type.extent = start + length * extent;
+  }
+  // The extent of a type is from the lowest bound of its parts, not from its address.
+  void Cover(long low, long bytes) {
+    const bool first = type.count == 0;
+    const long old_high = type.low + type.extent, high = low + bytes;
+    if (first || low < type.low) type.low = low;
+    type.extent = (first || high > old_high ? high : old_high) - type.low;
   }
   int Done(HANDLE *handle) {
     if (made == kMost) Refuse("a kernel makes at most 256 derived datatypes of MPI");
@@ -247,12 +259,14 @@ int OWN(Type_create_subarray)(int rank, const int *sizes, const int *parts, cons
     }
     maker.Add(place * Extent(old), 1, old);
   }
+  maker.type.low = 0;
   maker.type.extent = whole * Extent(old);
   return maker.Done(type);
 }
-int OWN(Type_create_resized)(HANDLE old, long, long extent, HANDLE *type) {
+int OWN(Type_create_resized)(HANDLE old, long low, long extent, HANDLE *type) {
   Maker maker(Count(old));
   maker.Add(0, 1, old);
+  maker.type.low = low;
   maker.type.extent = extent;
   return maker.Done(type);
 }
@@ -272,7 +286,7 @@ int OWN(Type_size)(HANDLE type, int *size) {
   return 0;
 }
 int OWN(Type_get_extent)(HANDLE type, long *begin, long *extent) {
-  *begin = 0;
+  *begin = Low(type);
   *extent = Extent(type);
   return 0;
 }
