@@ -63,7 +63,7 @@ class _Naming:
             return constant
         if found is None:
             result = made.cast("bitcast", value, type_)
-        elif found.source is value:
+        elif found.source is value or isinstance(value, I.Phi):  # which may be how a source leaves its loop
             return self._source(value, type_)
         else:
             name = "rounded_bits" if found.same else "rescaled_bits"

@@ -37,6 +37,13 @@ PAIR = "__half2 h = __floats2half2_rn(x[t] * x[t], x[t]);"
             id="four at once",
         ),
         pytest.param(
+            """__shared__ int most; if (t == 0) most = 0; __syncthreads();
+            atomicMax(&most, __float_as_int(x[t] * (t == 9 ? 9 : 1))); __syncthreads();
+            y[t] = __int_as_float(most) * x[t];""",
+            lambda x: 9 * x[9] * x,
+            id="the largest, as an integer",
+        ),
+        pytest.param(
             PAIR + """unsigned u[2] = {0, 0};
             for (int i = 0; i < 2; i++) h = __hadd2(*(__half2 *)&u[i], h), u[1 - i] = *(unsigned *)&h;
             h = *(__half2 *)&u[0]; y[t] = __low2float(h) + __high2float(h);""",
