@@ -104,18 +104,24 @@ class _Comparison:
         self._module = module
         self._seen: set[tuple[MDNode, MDNode]] = set()
 
-    def difference(self, one: MDNode | None, other: MDNode | None, behind: bool = False) -> _Difference | None:
+    def difference(
+        self, one: MDNode | None, other: MDNode | None, behind: bool = False, is_left_open: bool = False
+    ) -> _Difference | None:
         """Between two types, each without its qualifiers. Of structures `behind` members that are pointers one file may
-        know less, or have others in their place."""
+        know less, or have others in their place; and what one definition, for both files, leaves open each may have
+        for itself (`struct impl *` of a header)."""
         if one is None or other is None or one is other or (one, other) in self._seen:
             return None
         self._seen.add((one, other))
         if _is_record(one) and _is_record(other):
             complete = _is_complete(one) and _is_complete(other)
-            return self._of_records(one, other, behind) if complete and self._are_named_alike(one, other) else None
+            is_own = behind and is_left_open and node_line(self._module, one) != node_line(self._module, other)
+            alike = complete and not is_own and self._are_named_alike(one, other)
+            return self._of_records(one, other, behind) if alike else None
         if _shape(one) != _shape(other):
             return None
-        return self.difference(self._inner(one), self._inner(other), behind or _shape(one) == "pointer")
+        behind = behind or _shape(one) == "pointer"
+        return self.difference(self._inner(one), self._inner(other), behind, is_left_open)
 
     def _inner(self, node: MDNode) -> MDNode | None:
         return plain_type(self._module, node.get("baseType"))
@@ -126,16 +132,17 @@ class _Comparison:
 
     def _of_records(self, one: MDNode, other: MDNode, behind: bool) -> _Difference | None:
         module = self._module
+        places = (node_line(module, one) or "?", node_line(module, other) or "?")
         mine, others = _members(module, one), _members(module, other)
         common = [name for name in mine if name in others]
         text = self._of_members(mine, others, common)
         if text is None and not behind:
             text = self._of_places(one, mine, others) or _sizes(one, other, mine.keys() ^ others.keys())
         if text is not None:
-            places = (node_line(module, one) or "?", node_line(module, other) or "?")
             name = one.string("name") or other.string("name")
             return _Difference(f"of `{name}`, {text}" if name else text, places)
-        found = (self.difference(mine[name][1], others[name][1], behind) for name in common)
+        is_one = places[0] == places[1]
+        found = (self.difference(mine[name][1], others[name][1], behind, is_one) for name in common)
         return next((difference for difference in found if difference is not None), None)
 
     def _of_members(self, mine: _Members, others: _Members, common: Iterable[str]) -> str | None:

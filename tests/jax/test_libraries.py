@@ -140,6 +140,32 @@ def test_files_that_lay_out_a_structure_differently(user: str, definer: str, why
         assert jax.grad(je.kernel(sources, "f", "x: f64 -> f64", lang="c"))(3.0) == 6.0
 
 
+def test_files_that_each_have_what_a_header_leaves_open() -> None:
+    header = """#include <stdlib.h>
+        struct impl; struct solver { struct impl *own; double (*run)(struct solver *, double); };
+        struct solver other(double k);
+        """
+    user = """struct impl { int n; double k; };
+        static double run(struct solver *s, double x) { return s->own->k * x * s->own->n; }
+        double f(double x) {
+            struct impl mine = {2, x};
+            struct solver a = {&mine, run}, b = other(x);
+            double sum = a.run(&a, x) + b.run(&b, x);
+            free(b.own);
+            return sum;
+        }"""
+    definer = """struct impl { double k; int n; };
+        static double run(struct solver *s, double x) { return s->own->k * x; }
+        struct solver other(double k) {
+            struct solver made = {malloc(sizeof(struct impl)), run};
+            made.own->k = k;
+            return made;
+        }"""
+    with jax.enable_x64(True):
+        kernel = je.kernel([header + user, header + "\n" + definer], "f", "x: f64 -> f64", lang="c")
+        assert jax.value_and_grad(kernel)(3.0) == (27.0, 18.0)
+
+
 def test_files_that_do_not_agree_on_the_numbers_of_a_variable() -> None:
     sources = ["extern double table[4];\ndouble f(double x) { return x * table[1]; }", "float table[4] = {1, 2, 3, 4};"]
     with pytest.raises(
