@@ -45,7 +45,7 @@ def implicit(
     `residual` is zero where `kernel` has found its answer: a kernel, whose parameters have the names of results and
     parameters of `kernel`, or a function of JAX's that is called with the answer first and then with the arguments. It
     returns as many numbers as the answer has. `result` says which result is the answer, by name or place, or which ones
-    are (then `residual` gets a tuple); it may be left out where one result has floating-point numbers. Other results
+    are (then `residual` gets a tuple); left out, all results with floating-point numbers are the answer. Other results
     must be integers.
 
         >>> source = '''
@@ -75,7 +75,7 @@ def implicit(
         _check_residual(kernel, residual, names)
     if not callable(solver) and solver not in ("dense", "gmres"):
         raise ArgumentError(f"solver={solver!r} is no solver", None, '"dense", "gmres" or a function')
-    return Implicit(kernel, residual, tuple(names), given is result, solver, tolerance)
+    return Implicit(kernel, residual, tuple(names), given is result or len(names) > 1, solver, tolerance)
 
 
 def _named(kernel: Kernel, result: Any) -> str:
