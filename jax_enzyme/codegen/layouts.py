@@ -11,6 +11,7 @@ uses and another one defines, as both have them, and what their members lead to;
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.spelling import spelling
@@ -89,12 +90,12 @@ class _Units:
         return self._records[file]
 
 
+@dataclass(frozen=True)
 class _Difference:
     """What differs, as a sentence, and where the two structures are defined."""
 
-    def __init__(self, text: str, places: tuple[str, str]) -> None:
-        self.text = text
-        self.places = places
+    text: str
+    places: tuple[str, str]
 
 
 class _Comparison:
@@ -228,8 +229,9 @@ def _members(module: Module, record: MDNode) -> _Members:
     return found
 
 
-def _listed(module: Module, node: MDNode) -> Iterator[MDNode]:
-    listed = resolve(module, node.get("elements"))
+def _listed(module: Module, node: MDNode, key: str = "elements") -> Iterator[MDNode]:
+    """The members of a record; its `types` are a function's result and parameters."""
+    listed = resolve(module, node.get(key))
     for value in () if listed is None else listed.operands:
         member = resolve(module, value)
         if member is not None:
@@ -249,7 +251,7 @@ def _records(module: Module, value: MDValue | str | None) -> Iterator[tuple[str,
     """The complete structures that a type of a function or a variable names, itself or behind pointers."""
     node = resolve(module, value)
     if node is not None and node.kind == "DISubroutineType":
-        for part in _types(module, node):
+        for part in _listed(module, node, "types"):
             yield from _records(module, part)
     elif node is not None:
         for step in reached([node], lambda n: [] if _is_record(n) else _parts(module, n)):
@@ -264,15 +266,6 @@ def _named(module: Module, node: MDNode) -> Iterator[tuple[str, MDNode]]:
     name = node.string("name")
     if inner is not None and name and _is_complete(inner) and inner.string("name") is None:
         yield name, inner
-
-
-def _types(module: Module, node: MDNode) -> Iterator[MDNode]:
-    """Of a function's result and parameters."""
-    listed = resolve(module, node.get("types"))
-    for value in () if listed is None else listed.operands:
-        type_ = resolve(module, value)
-        if type_ is not None:
-            yield type_
 
 
 def _name(module: Module, record: MDNode) -> str:
@@ -309,7 +302,7 @@ def _types_in(module: Module, symbol: Function | GlobalVariable) -> Iterator[MDN
     for value in values:
         node = resolve(module, value)
         if node is not None and node.kind == "DISubroutineType":
-            yield from _types(module, node)
+            yield from _listed(module, node, "types")
         elif node is not None:
             yield node
 

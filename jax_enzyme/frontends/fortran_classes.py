@@ -17,6 +17,7 @@ might call whatever an object holds, a procedure pointer among it, and so itself
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from jax_enzyme.analysis.layout import DataLayout, leaves
 from jax_enzyme.ir import types as T
@@ -49,16 +50,21 @@ def with_known_types(ir: str) -> str:
     if not all(v.is_constant and v.initializer is not None for v in (*tables, *specials)):
         return ir
     layout = DataLayout(module)
+
+    @cache
+    def common(at: int | None) -> int | None:
+        """The value that a byte has in all types. Where there are no types nobody asks."""
+        first, *others = {_byte(layout, table, at) for table in tables} or {1}
+        return None if others else first
+
     changed: list[str] = []
     for function in module.functions.values():
         known: dict[Value, Value] = {}
         for call in function.instructions():
             if isinstance(call, CallBase) and call.callee is module.functions.get(_BYTE):
-                at = int_value(call.arguments[1])
-                # Where there are no types nobody asks.
-                first, *others = {_byte(layout, table, at) for table in tables} or {1}
-                if first is not None and not others:
-                    known[call] = const_int(call.type, first)
+                value = common(int_value(call.arguments[1]))
+                if value is not None:
+                    known[call] = const_int(call.type, value)
         if known:
             replace_values(function, known)
             changed.append(function.name)
