@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
@@ -181,6 +181,24 @@ class Copied:
         return replace(part, at=place, start=first, whole=False, widened=True)
 
 
+OrderedSet = dict[Bytes, None]
+"""Parts of an object in the order in which they were found, which is the same in every process."""
+
+
+@dataclass
+class _Following:
+    """A copy, and how many parts of its source it has been followed for."""
+
+    copy: Copied
+    done: int = 0
+
+    def moved(self, parts: Collection[Bytes]) -> list[Bytes]:
+        """Where those that are new come to lie."""
+        new = list(islice(parts, self.done, None))
+        self.done = len(parts)
+        return [moved for part in new if (moved := self.copy.moved(part)) is not None]
+
+
 class ByteRanges:
     """The ranges of bytes that accesses touch, for the functions of one `PointsTo`."""
 
@@ -246,7 +264,7 @@ class ByteRanges:
         alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
         return replace(part, at=repeated(part.at, alike), start=None, widened=True)
 
-    def carry_back(self, found: dict[MemoryObject, set[Bytes]], copies: Iterable[Copied]) -> None:
+    def carry_back(self, found: dict[MemoryObject, OrderedSet], copies: Iterable[Copied]) -> None:
         """Adds to the parts of each object, in place, those of which they may be copies."""
         into: dict[MemoryObject, list[Copied]] = {}
         for copy in copies:
@@ -255,11 +273,11 @@ class ByteRanges:
         while pending:
             item, part = pending.pop()
             for copy in into.get(item, ()):
-                known = found.setdefault(copy.item, set())
+                known = found.setdefault(copy.item, {})
                 back = copy.moved_back(part)
                 settled = None if back is None else self.settled(copy.item, back, known)
                 if settled is not None and settled not in known:
-                    known.add(settled)
+                    known[settled] = None
                     pending.append((copy.item, settled))
 
     def _start(self, pointer: Value) -> int | None:
@@ -334,20 +352,27 @@ class NumberBytes:
         self._points_to = points_to
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
-        self._found: dict[MemoryObject, set[Bytes]] = {}
+        self._found: dict[MemoryObject, OrderedSet] = {}
+        self._copies: dict[I.CallBase, list[_Following]] = {}
 
-    def of(self, item: MemoryObject) -> frozenset[Bytes]:
+    def of(self, item: MemoryObject) -> Collection[Bytes]:
         self._read(item)
-        return frozenset(self._found.get(item, ())) | self._given.get(item, frozenset())
+        return self._parts(item).keys()
+
+    def _parts(self, item: MemoryObject) -> OrderedSet:
+        """In the order in which they were found."""
+        if (known := self._found.get(item)) is None:
+            known = self._found[item] = dict(self._given.get(item, {}))
+        return known
 
     @cached_property
-    def _given(self) -> dict[MemoryObject, frozenset[Bytes]]:
+    def _given(self) -> dict[MemoryObject, OrderedSet]:
         """The numbers of the inputs: where the program accesses numbers; everywhere, where it never does. Of what is
         copied away, what it accesses as numbers in the copies, and in copies of these; all, where nothing tells."""
         instructions = list(self._points_to.instructions())
         copies = [c for i in instructions if isinstance(i, I.CallBase) and is_copy(i) for c in self.ranges.copied(i)]
         away = [copy for copy in copies if copy.item in self._inputs]
-        accessed: dict[MemoryObject, set[Bytes]] = {}
+        accessed: dict[MemoryObject, OrderedSet] = {}
         for access in instructions:
             if not isinstance(access, I.Load | I.Store):
                 continue
@@ -355,16 +380,16 @@ class NumberBytes:
             if away or not self._inputs.isdisjoint(self._points_to.of(pointer)):
                 for item, part in self.ranges.accessed(access, pointer, value.type):
                     if part.number:
-                        accessed.setdefault(item, set()).add(replace(part, typed=False))
+                        accessed.setdefault(item, {})[replace(part, typed=False)] = None
         found = {
-            item: {Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size) for p in accessed.get(item, ())}
+            item: [Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size) for p in accessed.get(item, ())]
             for item in self._inputs
         }
         self.ranges.carry_back(accessed, copies if away else ())
         for copy in away:
-            found[copy.item].update(copy.sources(accessed.get(copy.to, ())))
-        everywhere = frozenset([Bytes(ANY, 1, number=False, whole=True)])
-        return {item: frozenset(parts) or everywhere for item, parts in found.items()}
+            found[copy.item] += copy.sources(accessed.get(copy.to, ()))
+        everywhere = [Bytes(ANY, 1, number=False, whole=True)]
+        return {item: dict.fromkeys(parts or everywhere) for item, parts in found.items()}
 
     # -- growing
 
@@ -394,13 +419,10 @@ class NumberBytes:
         return self._add(self.ranges.called(pointer, kind))
 
     def copied(self, call: I.CallBase) -> Collection[MemoryObject]:
-        """Memory is copied, of which numbers that vary may be a part."""
-        parts = [
-            (copy.to, moved)
-            for copy in list(self.ranges.copied(call))
-            for part in self.of(copy.item)
-            if (moved := copy.moved(part)) is not None
-        ]
+        """Memory is copied, of which numbers that vary may be a part: those that were not there the last time."""
+        if (copies := self._copies.get(call)) is None:
+            copies = self._copies[call] = [_Following(copy) for copy in self.ranges.copied(call)]
+        parts = [(f.copy.to, moved) for f in copies for moved in f.moved(self.of(f.copy.item))]
         return self._add(parts)
 
     def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> Collection[MemoryObject]:
@@ -408,10 +430,10 @@ class NumberBytes:
         for item, part in list(parts):
             if item.is_constant:
                 continue
-            known = self._found.setdefault(item, set())
+            known = self._parts(item)
             settled = self.ranges.settled(item, part, known)
             if settled is not None and settled not in known:
-                known.add(settled)
+                known[settled] = None
                 changed[item] = None
         return changed
 

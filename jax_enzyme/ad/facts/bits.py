@@ -26,7 +26,7 @@ from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied
+from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied, OrderedSet
 from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.rounding import is_whole
@@ -59,7 +59,7 @@ class _Trail:
 
     is_kind: Callable[[T.Type], bool]
     values: set[Value]
-    stored: dict[MemoryObject, set[Bytes]]
+    stored: dict[MemoryObject, OrderedSet]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,20 +188,20 @@ class BitChecks:
         if is_copy(call):
             self._copy_computed(call, trail.stored)
 
-    def _copy_computed(self, call: I.CallBase, stored: dict[MemoryObject, set[Bytes]]) -> None:
+    def _copy_computed(self, call: I.CallBase, stored: dict[MemoryObject, OrderedSet]) -> None:
         for copy in list(self._ranges.copied(call)) if stored else ():
             for part in list(stored.get(copy.item, ())):
                 moved = copy.moved(part)
-                known = stored.setdefault(copy.to, set())
+                known = stored.setdefault(copy.to, {})
                 if moved is not None and (settled := self._ranges.settled(copy.to, moved, known)) is not None:
-                    known.add(settled)
+                    known[settled] = None
 
     def _goes_on(self, instruction: I.Instruction, trail: _Trail, begins: Callable[[I.Instruction], bool]) -> bool:
         if isinstance(instruction, I.Store):
             value, pointer = instruction.operands
             if value in trail.values:
                 for item, part in self._ranges.accessed(instruction, pointer, value.type):
-                    trail.stored.setdefault(item, set()).add(part)
+                    trail.stored.setdefault(item, {})[part] = None
             return False
         if not trail.is_kind(instruction.type):
             return False
@@ -337,27 +337,27 @@ class BitChecks:
         return [Bytes(Congruence(0, size), size, whole=True)]
 
     @cached_property
-    def _read(self) -> Mapping[MemoryObject, set[Bytes]]:
+    def _read(self) -> Mapping[MemoryObject, OrderedSet]:
         """The numbers that the program reads of each object, by itself or by a copy of it."""
-        found: dict[MemoryObject, set[Bytes]] = {}
+        found: dict[MemoryObject, OrderedSet] = {}
         copies: list[Copied] = []
         for function in self.points_to.functions:
             for instruction in function.instructions():
                 if isinstance(instruction, I.Load) and T.is_float(instruction.type):
                     pointer = instruction.operands[0]
                     for item, part in self._ranges.accessed(instruction, pointer, instruction.type):
-                        found.setdefault(item, set()).add(part)
+                        found.setdefault(item, {})[part] = None
                 elif isinstance(instruction, I.CallBase):
                     self._note_call(instruction, found, copies)
         for copy in copies:
-            found.setdefault(copy.to, set()).update(self._declared(copy.to))
+            found.setdefault(copy.to, {}).update(dict.fromkeys(self._declared(copy.to)))
         self._ranges.carry_back(found, copies)
         return found
 
     def _note_call(
         self,
         call: I.CallBase,
-        found: dict[MemoryObject, set[Bytes]],
+        found: dict[MemoryObject, OrderedSet],
         copies: list[Copied],
     ) -> None:
         if is_copy(call):
@@ -366,7 +366,7 @@ class BitChecks:
             for index in routine.floats:
                 if routine.reads(index):
                     for item, part in self._ranges.called(call.operands[index], routine.scalar):
-                        found.setdefault(item, set()).add(part)
+                        found.setdefault(item, {})[part] = None
 
     # -- helpers
 
