@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir.debug import debug_node, node_line, resolve, unit, variable
+from jax_enzyme.ir.instructions import BinaryOp, CallBase
 from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, Value
+from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, ConstantInt, Value
 from jax_enzyme.transform.source_types import (
     POINTERS,
     RECORDS,
@@ -41,8 +42,8 @@ def layout_conflict(module: Module) -> CompileError | None:
     units = _Units(module)
     for user, used in _uses_of_others(module, units):
         for name, there in _records(module, _type_of(module, used)):
-            here = units.records(units.of(user)).get(name)
-            found = None if here is None else _Comparison(module).difference(here, there)
+            here = units.record(units.of(user), name)
+            found = None if here is None else _Comparison(module, units, user, used).difference(here, there)
             if found is not None:
                 one, other = found.places
                 if one == other:  # compiled with other macros
@@ -72,22 +73,34 @@ class _Units:
             file = self._of[symbol] = unit(module, symbol)
             if file is not None:
                 self._symbols.setdefault(file, []).append(symbol)
-        self._records: dict[MDNode, dict[str, MDNode]] = {}
+        self._records: dict[MDNode, dict[_Name, MDNode]] = {}
 
     def of(self, symbol: Value) -> MDNode | None:
         return self._of.get(symbol)
 
-    def records(self, file: MDNode | None) -> dict[str, MDNode]:
+    def record(self, file: MDNode | None, name: _Name) -> MDNode | None:
+        """What a file calls so; in C the name behind `struct` and that of a `typedef` may be two structures."""
         if file is None:
-            return {}
+            return None
         if file not in self._records:
-            found: dict[str, MDNode] = {}
+            found: dict[_Name, MDNode] = {}
             types = [node for symbol in self._symbols[file] for node in _types_in(self._module, symbol)]
             for node in reached(types, lambda node: _parts(self._module, node)):
-                for name, record in _named(self._module, node):
-                    found.setdefault(name, record)
+                for each, record in _named(self._module, node):
+                    found.setdefault(each, record)
             self._records[file] = found
-        return self._records[file]
+        records = self._records[file]
+        return records.get(name) or records.get(_Name(name.text, not name.is_alias))
+
+    def may_make(self, file: MDNode | None, record: MDNode) -> bool:
+        """Whether a file may have objects of its own of this structure: as variables, or parts of them, or by its
+        size."""
+        size = (record.number("size") or 0) // 8
+        return file is None or any(
+            record in reached(_types_in(self._module, symbol), lambda node: _parts(self._module, node, inside=True))
+            or _speaks_of(symbol, size)
+            for symbol in self._symbols[file]
+        )
 
 
 @dataclass(frozen=True)
@@ -101,8 +114,9 @@ class _Difference:
 class _Comparison:
     """Two types of two files side by side, and what both lead to."""
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
+    def __init__(self, module: Module, units: _Units, *symbols: Function | GlobalVariable) -> None:
+        self._module, self._units = module, units
+        self._files = [units.of(symbol) for symbol in symbols]
         self._seen: set[tuple[MDNode, MDNode]] = set()
 
     def difference(
@@ -138,7 +152,9 @@ class _Comparison:
         common = [name for name in mine if name in others]
         text = self._of_members(mine, others, common)
         if text is None and not behind:
-            text = self._of_places(one, mine, others) or _sizes(one, other, mine.keys() ^ others.keys())
+            text = self._of_places(one, mine, others)
+            if text is None and not self._is_prefix((one, mine), (other, others)):
+                text = _sizes(one, other, mine.keys() ^ others.keys())
         if text is not None:
             name = one.string("name") or other.string("name")
             return _Difference(f"of `{name}`, {text}" if name else text, places)
@@ -165,6 +181,24 @@ class _Comparison:
             if name not in others and None not in kinds and kinds[0] != kinds[1]:
                 return f"`{name}`, {kinds[0]}, is where `{called}` is in the other, {kinds[1]}"
         return None
+
+    def _is_prefix(self, *sides: tuple[MDNode, _Members]) -> bool:
+        """Whether one file knows only how the structure begins, and makes none: the other's functions do, and have the
+        rest for themselves."""
+        shorter = min(range(2), key=lambda side: sides[side][0].number("size") or 0)
+        (short, known), (_, all_members) = sides[shorter], sides[1 - shorter]
+        size = short.number("size") or 0
+        hidden = [at for name, (at, _) in all_members.items() if name not in known]
+        begins = known.keys() <= all_members.keys() and all(at >= size for at in hidden)
+        return begins and not self._units.may_make(self._files[shorter], short)
+
+
+def _speaks_of(symbol: Function | GlobalVariable, size: int) -> bool:
+    """Whether a function calls others with a size, or multiplies it."""
+    if not isinstance(symbol, Function):
+        return False
+    found = (i for i in symbol.instructions() if isinstance(i, CallBase | BinaryOp))
+    return any(isinstance(operand, ConstantInt) and operand.value == size for i in found for operand in i.operands)
 
 
 def _sizes(one: MDNode, other: MDNode, only: Collection[str]) -> str | None:
@@ -238,16 +272,24 @@ def _listed(module: Module, node: MDNode, key: str = "elements") -> Iterator[MDN
             yield member
 
 
-def _parts(module: Module, node: MDNode) -> Iterator[MDNode]:
-    """The types that a type is made of or leads to."""
+def _parts(module: Module, node: MDNode, *, inside: bool = False) -> Iterator[MDNode]:
+    """The types that a type is made of or leads to; `inside`: of which it holds something."""
     inner = resolve(module, node.get("baseType"))
-    if inner is not None:
+    if inner is not None and not (inside and node.get("tag") in POINTERS):
         yield inner
     if _is_record(node):
         yield from (member for member in _listed(module, node) if member.kind == "DIDerivedType")
 
 
-def _records(module: Module, value: MDValue | str | None) -> Iterator[tuple[str, MDNode]]:
+@dataclass(frozen=True)
+class _Name:
+    """What C calls a structure: behind `struct`, or, where it has no name there, as an alias by `typedef`."""
+
+    text: str
+    is_alias: bool = False
+
+
+def _records(module: Module, value: MDValue | str | None) -> Iterator[tuple[_Name, MDNode]]:
     """The complete structures that a type of a function or a variable names, itself or behind pointers."""
     node = resolve(module, value)
     if node is not None and node.kind == "DISubroutineType":
@@ -258,14 +300,14 @@ def _records(module: Module, value: MDValue | str | None) -> Iterator[tuple[str,
             yield from _named(module, step)
 
 
-def _named(module: Module, node: MDNode) -> Iterator[tuple[str, MDNode]]:
+def _named(module: Module, node: MDNode) -> Iterator[tuple[_Name, MDNode]]:
     """A complete structure with its name, or the structure without a name that this is a name for."""
     if _is_complete(node):
-        yield _name(module, node), node
+        yield _Name(_name(module, node)), node
     inner = resolve(module, node.get("baseType")) if node.get("tag") == "DW_TAG_typedef" else None
     name = node.string("name")
     if inner is not None and name and _is_complete(inner) and inner.string("name") is None:
-        yield name, inner
+        yield _Name(name, is_alias=True), inner
 
 
 def _name(module: Module, record: MDNode) -> str:

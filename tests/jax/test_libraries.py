@@ -140,6 +140,24 @@ def test_files_that_lay_out_a_structure_differently(user: str, definer: str, why
         assert jax.grad(je.kernel(sources, "f", "x: f64 -> f64", lang="c"))(3.0) == 6.0
 
 
+@pytest.mark.parametrize("makes", ["0;", "malloc(8);", "calloc(1, sizeof(struct p)); struct p mine = *q;"])
+def test_files_that_know_only_how_a_structure_begins(makes: str) -> None:
+    """The other file makes them, and has the rest for itself. `p` and `struct p` are two structures in C."""
+    user = f"""#include <stdlib.h>
+        struct p {{ double k; }};
+        typedef struct {{ float k; int n, m; }} p;
+        struct p *made(double);
+        double f(double x) {{ p own = {{1, 1}}; struct p *q = made(x), *other = {makes} return q->k * x * own.n; }}"""
+    definer = """struct p { double k; int times; };
+        struct p *made(double k) { static struct p one; one.k = k, one.times++; return &one; }"""
+    if "0" in makes:
+        with jax.enable_x64(True):
+            assert jax.grad(je.kernel([user, definer], "f", "x: f64 -> f64", lang="c"))(3.0) == 6.0
+    else:
+        with pytest.raises(je.CompileError, match="8 bytes in one and 16 in the other, with `times` in one"):
+            je.kernel([user, definer], "f", "x: f64 -> f64", lang="c")
+
+
 def test_files_that_each_have_what_a_header_leaves_open() -> None:
     header = """#include <stdlib.h>
         struct impl; struct solver { struct impl *own; double (*run)(struct solver *, double); };
