@@ -14,8 +14,9 @@ of what lies a step behind where
 - nothing writes there behind that in the same iteration,
 - what the first iteration begins with is what lies there when the loop begins.
 
-Optimisers drop stores of values that they keep in registers. So where a marked loop begins with something else, the
-first iteration chooses it (if it may load what lies there), and so it does where all others have the same value:
+Optimisers drop stores of values that they keep in registers, or move them behind a loop around (`s[0] = 0` before the
+slopes of a line). So where a loop begins with something else, the first iteration chooses it (if it may load what lies
+there), and so it does where all others of a marked loop have the same value:
 
     %first = icmp eq i64 %i, 0        %loaded = load ...        %a = select i1 %first, double %x0, double %loaded
 
@@ -225,7 +226,7 @@ class _Loading:
                     continue
                 if self._begins_with(place, start, loop):
                     return place
-                if Mark.PARALLEL in marks and self._is_there(place):
+                if (not marks or Mark.PARALLEL in marks) and self._is_there(place):
                     return replace(place, begun=False)
             except TooComplex:
                 pass
