@@ -19,6 +19,7 @@ from jax_enzyme.ad.emit.addresses import holds_address
 from jax_enzyme.ad.emit.runtime import ARENA
 from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function, whole
 from jax_enzyme.ad.facts.functions import ALONE
+from jax_enzyme.ad.facts.reruns import hindrances
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.reversal import Reversal
@@ -30,6 +31,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.options import Options
 from jax_enzyme.rules.mpi.table import is_mpi
+from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.output import drop_output
 
 _HANDLE_BYTES = 16
@@ -38,8 +40,8 @@ _NULL = ConstantNull(T.PTR)
 
 def keeps_tape(reversal: Reversal, options: Options) -> bool:
     """Whether the process can keep the tape between the sweeps. It holds no address that means something in one call
-    alone; and running the forward sweep again, or not, changes nothing but time: it prints nothing, and sends no
-    messages that other processes wait for. Checks (`sanitize`) see one function."""
+    alone; and running the forward sweep again, or not, changes nothing but time: it prints nothing, sends no messages
+    that other processes wait for, and finds what it found. Checks (`sanitize`) see one function."""
     if options.sanitize or reversal.carries_shadows or reversal.facts.execution is not ALONE:
         return False
     plan, points_to = reversal.root.plan, reversal.facts.points_to
@@ -48,7 +50,9 @@ def keeps_tape(reversal: Reversal, options: Options) -> bool:
     if any(points_to.contents[item] for item in plan.residents):
         return False
     module = reversal.base.module
-    return not any(map(is_mpi, module.functions)) and drop_output(module) is module
+    if any(map(is_mpi, module.functions)) or drop_output(module) is not module:
+        return False
+    return not any(hindrances(reversal.base, reversal.step, rules_of(module)))
 
 
 def _is_of_one_call(tape: Tape, key: object, slot: Slot) -> bool:

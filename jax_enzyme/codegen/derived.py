@@ -16,6 +16,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from jax_enzyme import ad
+from jax_enzyme.ad.facts.reruns import hindrances
 from jax_enzyme.ad.loop_choices import keep_choices
 from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
@@ -32,7 +33,7 @@ from jax_enzyme.codegen.short_rows import note_rows
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies
 from jax_enzyme.codegen.vector_math import vector_library
-from jax_enzyme.errors import LoweringError
+from jax_enzyme.errors import DifferentiationError, LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import (
     ArrayFunction,
@@ -95,6 +96,14 @@ def widens(
 ) -> bool:
     """Can this derivative, whose last step has lanes, take several directions at once?"""
     return _Job(program, signature, binding, steps, options or Options()).widens()
+
+
+def require_repeatable(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options | None = None
+) -> None:
+    """Raises DifferentiationError where a first derivative, which runs the kernel again, may find something else than
+    the kernel did."""
+    _Job(program, signature, binding, steps, options or Options()).require_repeatable()
 
 
 def derived(
@@ -317,12 +326,24 @@ class _Job:
         if self.lanes:
             return in_directions(self.narrow().canonical(), self.steps[-1])
         base, step = self.differentiated().function, self.steps[-1]
+        if type(step) is Vjp and not self.before().steps:
+            self.require_repeatable()
         if not isinstance(step, Jvp):
             base = with_tape_bodies(base)
         result = ad.derive(base, (step,), self.options)
         check_buffers(result.buffers, base.buffers, step)
         library.link_rules(result.module)
         return result
+
+    def require_repeatable(self) -> None:
+        """Raises DifferentiationError where this derivative, which runs the kernel again, may find something else than
+        the kernel did."""
+        if not self._answered("repeatable", lambda: not any(self._hindrances())):
+            raise next(self._hindrances())
+
+    def _hindrances(self) -> Iterator[DifferentiationError]:
+        base = self.before().canonical()
+        return hindrances(base, self.steps[-1], rules_of(base.module))
 
     def _stored(self) -> Stored:
         data = _disk().get(self.key)

@@ -184,6 +184,8 @@ def _lower(*values: Any, call: Call, there: Function) -> list[Any]:
     that the call was traced for, and is neither written nor read on another."""
     function = call.function
     at_home = there.base.platform == function.base.platform
+    if call.linear:
+        there.require_repeatable()
     with jax.named_scope(repr(function)):
         if call.taped and at_home and isinstance(there.last, Vjp):
             return _pull_back(call, there, values)

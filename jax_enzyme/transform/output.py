@@ -11,7 +11,7 @@ code has written stays what it is; where the code may read files, it writes them
 from __future__ import annotations
 
 from jax_enzyme.analysis.files import Files
-from jax_enzyme.analysis.fortran_io import Statement, asks_files, statement
+from jax_enzyme.analysis.fortran_io import NEW_UNIT, Statement, asks_files, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -25,8 +25,6 @@ from jax_enzyme.rules.files import OPENS, printer, reads
 from jax_enzyme.rules.streams import puts_out
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.rewriting import Change, rewrite
-
-_NEW_UNIT = "_FortranAioGetNewUnit"
 
 
 def drop_output(module: Module) -> Module:
@@ -44,7 +42,7 @@ def drop_output(module: Module) -> Module:
     def change_of(instruction: I.Instruction) -> Change | None:
         if instruction not in silent:
             return None
-        if instruction.opcode == "call" and instruction.operands[-1].name == _NEW_UNIT:
+        if instruction.opcode == "call" and instruction.operands[-1].name == NEW_UNIT:
             return lambda at: _give_unit(at, instruction)
         return lambda at: _returned(at, instruction, declarations) if instruction in used else None
 

@@ -40,6 +40,10 @@ class HostBackend(Backend, Protocol):
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> Built: ...
 
+    def require_repeatable(
+        self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
+    ) -> None: ...
+
     def widens(
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> bool: ...

@@ -211,6 +211,13 @@ class Function:
         wide = function(base, (*self.steps[:-1], replace(self.steps[-1], lanes=lanes)))
         return wide if maker.widens(base.program, base.signature, base.binding, wide.steps, base.options) else None
 
+    def require_repeatable(self) -> None:
+        """For a derivative that runs behind the kernel and runs it again: raises DifferentiationError where it may find
+        something else then."""
+        base, maker = self.base, self.base.maker
+        if len(self.steps) == 1 and isinstance(maker, HostBackend):
+            maker.require_repeatable(base.program, base.signature, base.binding, self.steps, base.options)
+
     def build(self) -> Built:
         """The machine code, of a function for a platform whose code runs in this process."""
         base, maker = self.base, self.base.maker

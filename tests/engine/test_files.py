@@ -6,14 +6,20 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+from jax import numpy as jnp
 
 import jax_enzyme as je
 from jax_enzyme.ad.facts.causes import THROUGH_FILE
+from jax_enzyme.analysis.reruns import changed_file
+from jax_enzyme.codegen import derived
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
+from jax_enzyme.rules.user import rules_of
 from tests.support.engine import Native, agree, native, three_way
+from tests.support.tools import need
 
 HEADER = """#define _GNU_SOURCE
 #include <stdio.h>
@@ -188,3 +194,135 @@ def test_texts_beside_numbers() -> None:
     x = np.array([0.3, 0.4, 0.5])
     agree(three_way(found, [x]))
     np.testing.assert_allclose(found.run((), [x])[0], 0.09 * (x + len("narrnarrow")))
+
+
+RECURSIVE = """static double deep(double x, int n) { return n <= 0 ? x : deep(x * x * 1.1, n - 1) * deep(x, n - 2); }
+"""
+SAME_AGAIN = {
+    "another file is written": """FILE *f = fopen("/proc/self/stat", "r"), *g = fopen("none/log", "w");
+        double c = 2;
+        if (f && fscanf(f, "%lf", &c) == 1) c = 3;
+        if (g) fprintf(g, "%g", c), fclose(g);""",
+    "a file is emptied first": """FILE *f = tmpfile();
+        double c = 0;
+        fprintf(f, "%d", 2);
+        rewind(f);
+        if (fscanf(f, "%lf", &c) != 1) abort();
+        fclose(f);
+        f = fopen("je_of_this_run", "w");
+        fprintf(f, "%g", c);
+        fclose(f);
+        f = fopen("je_of_this_run", "r");
+        if (fscanf(f, "%lf", &c) != 1) abort();
+        fclose(f);
+        remove("je_of_this_run");""",
+    "times are printed": """struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        double c = 2;
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        fprintf(stderr, "%g s\\n", (to.tv_nsec - from.tv_nsec) * 1e-9 + clock());""",
+    "random numbers behind a seed": """srand(7);
+        double c = rand();""",
+}
+OTHER_AGAIN = {
+    "a count that is kept": """FILE *f = fopen("je_count", "r+");
+        double c = 0;
+        if (f && fscanf(f, "%lf", &c) == 1) rewind(f), fprintf(f, "%g", c + 1), fclose(f);""",
+    "one name, two ways": """FILE *f = fopen("./je_count", "r");
+        double c = 0;
+        if (f && fscanf(f, "%lf", &c) == 1) fclose(f);
+        f = fopen("je_count", "w"), fprintf(f, "%g", c + 1), fclose(f);""",
+    "a name that nobody knows": """FILE *f = fopen(x[0] > 9 ? "a" : "b", "r");
+        double c = 0;
+        if (f && fscanf(f, "%lf", &c) == 1) fclose(f);
+        f = fopen("c", "w"), fprintf(f, "%g", c + 1), fclose(f);""",
+    "whether a file is there": """FILE *f = fopen("je_lock", "r");
+        double c = f ? 1 : 2;
+        f = fopen("je_lock", "a"), fclose(f);""",
+    "what somebody types": """double c = 0;
+        if (fscanf(stdin, "%lf", &c) != 1) c = 1;""",
+    "random numbers": """double c = rand();
+        srand(7);""",
+    "a seed of the clock's": """srand(time(0));
+        double c = rand();""",
+    "a time limit": """double c = 1;
+        for (clock_t end = clock() + 2; clock() < end; ) c *= 1.1;""",
+}
+
+
+@pytest.mark.parametrize("name", [*SAME_AGAIN, *OTHER_AGAIN])
+def test_what_a_second_run_finds(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A derivative without a tape runs the kernel again: it is refused where that may be another one then."""
+    monkeypatch.chdir(tmp_path)
+    body = SAME_AGAIN.get(name) or OTHER_AGAIN[name]
+    source = (
+        HEADER
+        + "#include <time.h>\n"
+        + RECURSIVE
+        + "double k(const double *x) {\n"
+        + body
+        + "\nreturn c * deep(*x, 3); }"
+    )
+    k = je.kernel(source, "k", "x: f64[1] -> f64", lang="c")
+    x = jnp.array([0.9])
+    if name in SAME_AGAIN:
+        value, (slope,) = jax.value_and_grad(k)(x)
+        expected = jax.grad(lambda x: _deep(x, 3))(0.9) / _deep(0.9, 3)
+        np.testing.assert_allclose(slope / value, expected, rtol=1e-12)
+        np.testing.assert_allclose(jax.linearize(k, x)[1](jnp.ones(1)) / value, expected, rtol=1e-12)
+        return
+    for derivative in (jax.grad(k), lambda x: jax.linearize(k, x)[1](x)):
+        with pytest.raises(DifferentiationError, match="runs again"):
+            derivative(x)
+
+
+def _deep(x: jax.Array | float, n: int) -> jax.Array | float:
+    return x if n <= 0 else _deep(x * x * 1.1, n - 1) * _deep(x, n - 2)
+
+
+FORTRAN = "subroutine k(x, y)\n real(8) :: x, y, c\n integer :: u\n logical :: there\n %s\n y = c * x\nend"
+CPP = '#include <fstream>\nextern "C" double k(double x) { double c = 1; %s return c * x; }'
+RUST = """use std::fs::*;
+#[no_mangle]
+pub extern "C" fn k(x: f64) -> f64 { %s c * x }"""
+MPI = """typedef void *File;
+int MPI_File_open(int, const char *, int, int, File *), MPI_File_read(File, void *, int, int, void *);
+int MPI_File_write(File, const void *, int, int, void *), MPI_File_close(File *);
+double k(double x) { double c = 1; File f; %s return c * x; }"""
+TOOLS = {"fortran": "flang-22", "rust": "rustc"}
+TOLD_APART = {
+    ("fortran", FORTRAN): {
+        "open(8, file='a'); read(8, *) c; close(8); open(newunit=u, file='b'); write(u, *) c; close(u)": True,
+        "open(newunit=u, status='scratch'); write(u, *) 2; rewind(u); read(u, *) c; close(u)": True,
+        "open(8, file='a'); read(8, *) c; rewind(8); write(8, *) c + 1; close(8)": False,
+        "open(8, file='a'); read(8, *) c": False,
+        "read(*, *) c": False,
+        "inquire(file='a', exist=there); c = merge(1, 2, there); open(8, file='a'); write(8, *) c; close(8)": False,
+    },
+    ("c++", CPP): {
+        'std::ifstream("a") >> c; std::ofstream("b") << c;': True,
+        'std::ifstream("a") >> c; std::ofstream("a") << c + 1;': False,
+    },
+    ("rust", RUST): {
+        'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("b", "2").unwrap();': True,
+        'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("a", "2").unwrap();': False,
+    },
+    ("c", MPI): {
+        'MPI_File_open(0, "a", 2, 0, &f); MPI_File_read(f, &c, 1, 0, 0); MPI_File_close(&f);': True,
+        'MPI_File_open(0, "a", 9, 0, &f); MPI_File_read(f, &c, 1, 0, 0); MPI_File_write(f, &x, 1, 0, 0);': False,
+        'MPI_File_open(0, "a", 9, 0, &f); MPI_File_write(f, &c, 1, 0, 0); MPI_File_close(&f);': True,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("lang", "source", "same"),
+    [(lang, frame % body, same) for (lang, frame), rows in TOLD_APART.items() for body, same in rows.items()],
+)
+def test_files_are_told_apart(lang: str, source: str, same: bool) -> None:
+    if lang in TOOLS:
+        need(TOOLS[lang])
+    signature = "x: f64[], out y: f64[]" if lang == "fortran" else "x: f64 -> f64"
+    made = native(source, "k", signature, {}, lang)
+    module = derived.regular(made.program, made.signature, made.binding).module
+    assert (changed_file(module, rules_of(module)) is None) is same

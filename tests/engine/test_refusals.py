@@ -17,8 +17,10 @@ from jax_enzyme.ad.facts.causes import (
     ALLOCATOR,
     ASSEMBLY,
     BITS,
+    CHANGED_FILE,
     COMMUNICATION,
     DEVICE,
+    DRAWN_NUMBER,
     GOTO,
     HELD,
     IN_ONE_PLACE,
@@ -171,6 +173,23 @@ REFUSED = (
         5,
         THROUGH_FILE,
         result=2.25,
+    ),
+    Program(
+        "file_that_is_changed",
+        "#include <stdio.h>\ndouble k(double x) {\n  double n = 0;\n"
+        '  FILE *f = fopen("none/count", "r+");\n  if (f && fscanf(f, "%lf", &n) == 1) {\n'
+        '    rewind(f);\n    fprintf(f, "%g", n + 1);\n    fclose(f);\n  }\n  return (n + 2) * x;\n}',
+        4,
+        CHANGED_FILE,
+        result=3.0,
+        modes=("reverse",),
+    ),
+    Program(
+        "random_number",
+        "#include <stdlib.h>\ndouble k(double x) {\n  return x * (rand() & 7);\n}",
+        3,
+        DRAWN_NUMBER,
+        modes=("reverse",),
     ),
     Program(
         "inline_assembly",

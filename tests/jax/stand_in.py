@@ -82,6 +82,11 @@ class StandIn:
     def split(self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options) -> bool:
         return self.splits
 
+    def require_repeatable(
+        self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
+    ) -> None:
+        pass
+
     def widens(
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> bool:

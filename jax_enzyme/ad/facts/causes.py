@@ -197,6 +197,21 @@ THROUGH_FILE = Cause(
     "what is read again depends on what was written, and nobody follows it there",
     'keep the numbers in memory, or declare, where `{name}` does not read them:\nrules=(je.inactive("{name}"),)',
 )
+CHANGED_FILE = Cause(
+    "file that is read again",
+    Kind.NOT_PROVABLE,
+    "the kernel may read a file here that is another one when it runs again: {why}",
+    "a derivative that has no tape of the first run runs the kernel again, behind it",
+    "pass what is read as an argument, or read and write files whose names are constants and differ, "
+    'or declare, where nothing that is read changes:\nrules=(je.inactive("{name}"),)',
+)
+DRAWN_NUMBER = Cause(
+    "number that is drawn again",
+    Kind.NOT_PROVABLE,
+    "a derivative depends on a number that is another one when the kernel runs again",
+    "a derivative that has no tape of the first run runs the kernel again, and clocks and random numbers go on",
+    "pass the number as an argument, or begin the random numbers anew in the kernel, by a seed (`srand(1)`)",
+)
 ATOMIC = Cause(
     "atomic operation",
     Kind.LIMIT,
@@ -412,7 +427,8 @@ DEFECT = Cause(
 
 CAUSES = (
     UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, HELD, MADE, PARTS, GOTO, SETJMP,
-    VARIADIC, THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT,
+    VARIADIC, THROUGH_FILE, CHANGED_FILE, DRAWN_NUMBER,
+    VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT,
     NO_LOOP, NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
     RETURNED_POINTER,
 )  # fmt: skip

@@ -1,0 +1,182 @@
+"""What a kernel may find otherwise when it runs a second time, because it ran before, or because time went on.
+
+A derivative that has no tape of the first run runs the kernel again. What it reads of a file that the first run has
+changed is something else then; so are what somebody typed, the time, and random numbers that go on where they were:
+
+    f = fopen("count", "r"); fscanf(f, "%lf", &n); ...; f = fopen("count", "w"); fprintf(f, "%g", n + 1);
+
+Files are told apart by their names, and one that is emptied first holds what this run has written. Random numbers are
+the same behind a seed. Of numbers it is followed where they go: a time that is printed changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from jax_enzyme.analysis.accesses import closure
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.file_uses import FileUse, file_uses
+from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import Argument, Constant, Value
+from jax_enzyme.rules.draws import differs, seed_of
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.files import reads
+from jax_enzyme.rules.opened import Way, reads_by_mpi
+from jax_enzyme.rules.table import Rules
+
+_ADDS = frozenset("fadd fsub fneg fptrunc fpext bitcast freeze phi load store insertvalue extractvalue".split())
+"""What has derivatives that do not depend on the numbers that come in."""
+_SILENT = (Effect.OUTPUT, Effect.FREE, Effect.IGNORED)
+
+
+def changed_file(module: Module, rules: Rules) -> FileUse | None:
+    """A place where a kernel may find another file than the first time."""
+    uses = [] if _is_promised(module, rules) else file_uses(module)
+    consuming = next((use for use in uses if Way.CONSUMES in use.way), None)
+    if consuming is not None:
+        return consuming
+    changes = [u for u in uses if u.way & (Way.CHANGES | Way.REPLACES)]
+    for use in uses:
+        if Way.LOOKS in use.way and any(map(use.may_meet, changes)):
+            emptied = (u for u in changes if Way.REPLACES in u.way and u.name is not None and u.name == use.name)
+            if not any(_comes_first(module, u.instruction, use.instruction) for u in emptied):
+                return use
+    return None
+
+
+def _is_promised(module: Module, rules: Rules) -> bool:
+    """Whether the user has a rule for all functions that read."""
+    readers = [f for name, f in module.functions.items() if reads(name) or reads_by_mpi(name)]
+    return bool(readers) and all(rules.for_call(f.name, f.function_type) is not None for f in readers)
+
+
+def draws_numbers(module: Module) -> bool:
+    """Whether a module has functions that return another number each time."""
+    return any(map(differs, module.functions))
+
+
+def drawn_number(points_to: PointsTo, activity: Activity, rules: Rules) -> I.CallBase | None:
+    """A call for a number that is another one each time, where a derivative may depend on it."""
+    instructions = list(points_to.instructions())
+    calls = [i for i in instructions if isinstance(i, I.CallBase)]
+    drawn = [call for call in calls if differs(callee_name(call)) and rule_of(call, rules) is None]
+    loose = [call for call in drawn if not _is_seeded(points_to, call, calls)]
+    return loose[0] if loose and _Spread(points_to, activity, loose).matters(instructions) else None
+
+
+def _is_seeded(points_to: PointsTo, draw: I.CallBase, calls: Collection[I.CallBase]) -> bool:
+    """Whether random numbers begin anew in front of a call, at a constant or what the kernel was given."""
+    seeds = [call for call in calls if callee_name(call) == seed_of(callee_name(draw))]
+    given = all(isinstance(call.operands[0], Constant | Argument) or _is_input(points_to, call) for call in seeds)
+    return given and any(_comes_first(points_to.module, seed, draw) for seed in seeds)
+
+
+def _is_input(points_to: PointsTo, seed: I.CallBase) -> bool:
+    parts = reached(seed.operands[:1], lambda v: v.operands if isinstance(v, I.BinaryOp | I.Cast) else ())
+    return all(
+        isinstance(p, Constant | Argument | I.BinaryOp | I.Cast) or _is_read_of_input(points_to, p) for p in parts
+    )
+
+
+def _is_read_of_input(points_to: PointsTo, value: Value) -> bool:
+    return isinstance(value, I.Load) and all(o.is_given or o.is_constant for o in points_to.of(value.operands[0]))
+
+
+def _comes_first(module: Module, first: I.Instruction, second: I.Instruction) -> bool:
+    """Whether one instruction has run whenever another one does: where both are in one function."""
+    for function in module.functions.values():
+        home = {i: (block, n) for block in function.blocks for n, i in enumerate(block.instructions)}
+        if first in home and second in home:
+            (block, at), (other, later) = home[first], home[second]
+            return at < later if block is other else Dominators(Cfg(function)).dominates(block, other)
+    return False
+
+
+class _Spread:
+    """What depends on some calls, values and objects, as far as it goes."""
+
+    def __init__(self, points_to: PointsTo, activity: Activity, calls: Collection[I.CallBase]) -> None:
+        self._points_to = points_to
+        self._activity = activity
+        self._calls = frozenset(calls)
+        self._values: set[Value] = set()
+        self._objects: set[MemoryObject] = set()
+
+    def matters(self, instructions: Collection[I.Instruction]) -> bool:
+        """Whether a derivative may depend on them: by a choice, an address, or a number that it is computed with."""
+        before = -1
+        while before != (before := len(self._values) + len(self._objects)):
+            for instruction in instructions:
+                self._step(instruction)
+        return any(map(self._decides, instructions))
+
+    def _step(self, instruction: I.Instruction) -> None:
+        of, given = self._points_to, instruction.operands
+        match instruction:
+            case I.CallBase() if instruction in self._calls:
+                self._values.add(instruction)
+                self._mark(instruction.arguments)
+            case I.Store() if given[0] in self._values:
+                self._objects.update(of.written(given[1]))
+            case I.CallBase() if is_defined_call(instruction):
+                self._enter(instruction)
+            case I.CallBase() if call_effect(instruction) in _SILENT:
+                pass
+            case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+                if not self._objects.isdisjoint(of.of(given[1])):
+                    self._objects.update(of.written(given[0]))
+            case I.CallBase() if self._is_given(instruction.arguments):
+                self._values.add(instruction)
+                self._mark(instruction.arguments)
+            case I.Load() | I.AtomicRMW() | I.CmpXchg() if not self._objects.isdisjoint(of.of(given[0])):
+                self._values.add(instruction)
+            case _ if not self._values.isdisjoint(given):
+                self._values.add(instruction)
+            case _:
+                pass
+
+    def _enter(self, call: I.CallBase) -> None:
+        callee = call.callee
+        assert isinstance(callee, Function)
+        self._values.update(p for p, a in zip(callee.arguments, call.arguments, strict=False) if a in self._values)
+        if not self._values.isdisjoint(callee.returned()):
+            self._values.add(call)
+
+    def _is_given(self, arguments: Iterable[Value]) -> bool:
+        return any(a in self._values or not self._objects.isdisjoint(self._reach(a)) for a in arguments)
+
+    def _mark(self, arguments: Iterable[Value]) -> None:
+        for argument in arguments:
+            self._objects.update(o for o in self._reach(argument) if not o.is_constant)
+
+    def _reach(self, argument: Value) -> Iterable[MemoryObject]:
+        return closure(self._points_to, self._points_to.of(argument))
+
+    def _decides(self, instruction: I.Instruction) -> bool:
+        given = instruction.operands
+        if instruction in self._calls or self._values.isdisjoint(given):
+            return False
+        match instruction:
+            case I.CondBranch() | I.Switch() | I.IndirectBranch():
+                return True
+            case I.Select() if given[0] not in self._values:
+                return False
+            case I.Load() | I.Store() if given[-1] in self._values:
+                return not self._activity.varied_objects.isdisjoint(self._points_to.of(given[-1]))
+            case I.CallBase() if not is_defined_call(instruction):
+                return instruction in self._activity.varied or self._activity_of(instruction)
+            case _:
+                return instruction.opcode not in _ADDS and instruction in self._activity.varied
+
+    def _activity_of(self, call: I.CallBase) -> bool:
+        """Whether a call reads or writes numbers that vary."""
+        if call_effect(call) in _SILENT:
+            return False
+        return any(not self._activity.varied_objects.isdisjoint(self._reach(a)) for a in call.arguments)
