@@ -143,7 +143,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
             r"_FortranAio(Output\w+|Begin(External|Unformatted)\w*Output|EndIoStatement|Set\w+|BeginFlush)",
             Effect.OUTPUT,
         ),
-        (r"_FortranA(CpuTime|SystemClock\w+|RandomInit|RandomSeed\w*)$", Effect.READ_CLOCK),
+        (r"_FortranA(CpuTime|SystemClock\w+)$", Effect.READ_CLOCK),
         (r"_(R|ZN)\w*3std2io5stdio\d+_{1,2}e?print", Effect.OUTPUT),
         (r"_ZSt\d+__throw_", Effect.THROW),
         (r"_ZNSt3__1\d+__throw_", Effect.THROW),

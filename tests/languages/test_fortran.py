@@ -372,3 +372,34 @@ def test_an_argument_of_intent_in_is_no_output() -> None:
     ):
         je.kernel(INTENTS, "reads", text, lang="fortran")
     assert je.kernel(INTENTS, "writes", text, lang="fortran")(positive(3)).shape == (3,)
+
+
+def test_random_numbers_are_those_of_the_seed() -> None:
+    """And begin as a program's do in each call, so that a derivative draws the same."""
+    need("flang-22")
+    source = """
+    subroutine k(n, x, y)
+        integer, intent(in) :: n
+        real(8), intent(in) :: x(n)
+        real(8), intent(out) :: y(n)
+        real(8) :: r(n), again(n)
+        real(4) :: short
+        integer :: many, state(4)
+        call random_number(r(n:1:-1))
+        call random_seed(size=many)
+        call random_seed(get=state(:many))
+        call random_number(r)
+        call random_number(short)
+        call random_seed(put=state(:many))
+        call random_number(again)
+        if (any(r /= again) .or. any(r < 0) .or. any(r >= 1) .or. short < 0 .or. short >= 1) error stop 'drawn'
+        y = 0
+        do i = 1, 1 + int(3 * short)
+            y = y + exp(-r * x)
+        end do
+    end"""
+    kernel = je.kernel(source, "k", VECTOR, lang="fortran")
+    x = positive(5)
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(kernel(x), kernel(x))
+        je.check_grads(kernel, (x,))

@@ -1,6 +1,6 @@
 // Fortran's elemental functions of numbers, under the names by which flang calls them.
 // provides: _FortranA(Mod|Modulo)Real[48] _FortranA[cz]pow[ik] _FortranA(Fraction|Scale|SetExponent|Spacing|Nearest)[48]
-// provides: _FortranAExponent[48]_[48] _FortranAErfcScaled[48] _FortranARandomNumber _FortranARRSpacing[48]
+// provides: _FortranAExponent[48]_[48] _FortranAErfcScaled[48] _FortranARRSpacing[48]
 #include "fortran_descriptor.h"
 
 using namespace je;
@@ -84,13 +84,5 @@ c8 _FortranAzpowk(c8 z, i64 n) { return power(z, n); }
   T _FortranAErfcScaled##KIND(T x) { return erfc_scaled(x); }
 FUNCTIONS(4, float)
 FUNCTIONS(8, double)
-
-double drand48(void);
-
-void _FortranARandomNumber(const Descriptor &d, LOCATION) {
-  const Extents n = extents(d);
-  if (d.code == kFloat) each(n, [&](const Index &i) { element<float>(d, i) = float(drand48()); });
-  else each(n, [&](const Index &i) { element<double>(d, i) = drand48(); });
-}
 
 }  // extern "C"
