@@ -308,9 +308,14 @@ class Independence:
         if at_hand:
             return numbers
         block = None if item.site is None else self._facts.block_of.get(item.site)
-        # What was made before in the same place may be reached as well.
-        is_one_of_many = block is not None and (self.loops.loop_of[block] is not None or bool(self.loops.irreducible))
-        return "it is reached through a pointer that is loaded or chosen" if is_one_of_many else None
+        # What was made before in the same place may be reached as well; and who counts from where it begins has to
+        # know that it was made.
+        may_be_another = block is not None and (
+            self.loops.loop_of[block] is not None
+            or bool(self.loops.irreducible)
+            or not self.loops.dominators.dominates(block, loop.header)
+        )
+        return "it is reached through a pointer that is loaded or chosen" if may_be_another else None
 
     def _added_to(self, item: MemoryObject, loop: Loop) -> T.Type | None:
         """The type of the numbers that iterations add to an object, which they access in no other way."""

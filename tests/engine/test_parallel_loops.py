@@ -1201,6 +1201,24 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "sums in memory that is made only sometimes": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *h = x[0] > 0.1 ? calloc(64, 8) : NULL;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    y[i] = x[i];
+    if (h) {
+#pragma omp atomic
+      h[i * 7 & 63] += x[i] * x[i];
+    }
+  }
+  for (int i = 0; i < 64; i++) y[i] *= h ? h[i] : 1;
+  free(h);
+}""",
+        "v",
+        "it is reached through a pointer that is loaded or chosen",
+    ),
     "a thread's own memory behind a pointer that data chose": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
