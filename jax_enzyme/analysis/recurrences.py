@@ -363,7 +363,10 @@ class Recurrences:
         self._pending[phi] = None
         then = self.form_at(*latch)
         del self._pending[phi]
-        form = self._solve(phi, loop, start, then, latch[0])
+        try:
+            form = self._solve(phi, loop, start, then, latch[0])
+        except TooComplex:
+            form = None
         return form if self._settle(self.leaf(phi), form, before) else None
 
     def _solve(self, phi: I.Phi, loop: Loop, start: Form, then: Form, latch: Value) -> Form | None:
@@ -393,12 +396,15 @@ class Recurrences:
         other: the form is right in this one, hence what was assumed, hence the form is right in the next."""
         mine = [(p, limits) for p, limits in self._assumed[before:] if own in p.atoms]
         self._assumed[before:] = [(p, limits) for p, limits in self._assumed[before:] if own not in p.atoms]
-        if form is None:
-            return not mine
-        try:
-            return all(self._fits(p.substitute(own, form.polynomial), limits) for p, limits in mine)
-        except TooComplex:
-            return False
+        holds = form is not None or not mine
+        if form is not None:
+            try:
+                holds = all(self._fits(p.substitute(own, form.polynomial), limits) for p, limits in mine)
+            except TooComplex:
+                holds = False
+        if not holds:
+            self._memo.doubt()
+        return holds
 
     def _grows(self, phi: I.Phi, start: Form, latch: Value) -> bool:
         """`latch` is `add nuw phi, step` with every number a known unsigned one: then no iteration wraps."""
