@@ -1,4 +1,4 @@
-"""Writes that come after a load, or a store, and still never touch what it touched: affine addresses in nested loops.
+"""Accesses that never touch what others touched, whatever comes in between: affine addresses in nested loops.
 
     for k: for i > k: for j > k: a[i][j] -= a[i][k] * a[k][j]     what is written later lies below row k
 
@@ -7,18 +7,23 @@ larger one in the d-th; or with the same ones in all of them. For each d the dis
 polynomial in iteration numbers: those that both share, those of the load, those of the write, and how much later the
 d-th is. It is bounded by replacing one number after the other, innermost loops first, by zero or by the last iteration,
 which may depend on the numbers of outer loops (P. Feautrier 1991 asks the same exactly, by integer programming).
+
+Where two runs share no more than the loops around some loop, any two iterations of that one are compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from math import gcd
 
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.objects import NOTHING
 from jax_enzyme.analysis.polynomials import Atom, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.residues import by_turns
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument
@@ -44,46 +49,42 @@ class LaterWrites:
         touches what that run touched."""
         key = (load, write.instruction)
         if key not in self._known:
-            try:
-                self._known[key] = self._miss(load, write)
-            except TooComplex:
-                self._known[key] = False
+            self._known[key] = self._miss(load, write)
         return self._known[key]
 
     def are_divided(self, one: Access, other: Access, loop: Loop) -> bool:
         """Whether no two iterations of a loop touch the same bytes, one of them by one access in it and the other by
         another one (or the same), while the loops around are in one iteration."""
-        try:
-            return self._is_missed(one, other, loop) and self._is_missed(other, one, loop)
-        except TooComplex:
-            return False
+        *around, _ = common = list(loop.ancestors)[::-1]
+        return all(self._is_missed(a, b, common, len(around)) for a, b in ((one, other), (other, one)))
 
-    def _is_missed(self, early: Access, late: Access, loop: Loop) -> bool:
-        """The same where the other access is made in a later iteration."""
-        facts = self._facts
-        if early.size is None or late.size is None or early.kills or late.kills:
-            return False
-        before, after = (facts.form_at(a.pointer, facts.block_of[a.instruction]).polynomial for a in (early, late))
-        nests = self._nest(early.instruction), self._nest(late.instruction)
-        common = list(loop.ancestors)[::-1]
-        distance, ranges = self._distance(before, after, nests, common, len(common) - 1)
-        return self._is_apart(distance, ranges, early.size, late.size)
+    def never_meet(self, one: Access, other: Access, loop: Loop) -> bool:
+        """Whether two accesses in a loop touch different memory, whatever iterations of it, and of loops in it, they
+        are made in, while the loops around it are in one iteration."""
+        common = list(loop.ancestors)[:0:-1]
+        return self._is_missed(one, other, common, len(common))
 
     def _miss(self, load: I.Instruction, write: Access) -> bool:
-        facts = self._facts
-        blocks = facts.block_of.get(load), facts.block_of.get(write.instruction)
         accessed = I.accessed(load)
-        if blocks[0] is None or blocks[1] is None or write.size is None or write.kills or accessed is None:
+        if accessed is None or not {load, write.instruction} <= self._facts.block_of.keys():
             return False
-        read = facts.form_at(accessed[0], blocks[0]).polynomial
-        written = facts.form_at(write.pointer, blocks[1]).polynomial
+        read = Access(load, accessed[0], NOTHING, self._layout.store_size(accessed[1]), True, False)
         nests = self._nest(load), self._nest(write.instruction)
         common = [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], zip(*nests, strict=False))]
-        size = self._layout.store_size(accessed[1])
         levels = range(len(common) + (0 if self._precedes(write.instruction, load, len(common)) else 1))
-        return all(
-            self._is_apart(*self._distance(read, written, nests, common, level), size, write.size) for level in levels
-        )
+        return all(self._is_missed(read, write, common, level) for level in levels)
+
+    def _is_missed(self, early: Access, late: Access, common: Sequence[Loop], level: int) -> bool:
+        """Whether one access touches nothing of what the other one does, in a later iteration of `common[level]` or in
+        the same ones of all these loops, whatever numbers that take turns are then."""
+        if early.size is None or late.size is None or early.kills or late.kills:
+            return False
+        try:
+            distance, ranges = self._distance(early, late, common, level)
+            distances = () if distance is None else by_turns(self._facts, distance)
+        except TooComplex:
+            return False
+        return bool(distances) and all(_keeps_off(d, ranges, early.size, late.size) for d in distances)
 
     def _precedes(self, write: I.Instruction, load: I.Instruction, common: int) -> bool:
         """Whether all runs of a write in an iteration of the loops that both are in come before those of the load: the
@@ -96,81 +97,42 @@ class LaterWrites:
             return self._facts.loops.precedes(write, load)
         return alone[0].header is not there and self._facts.dominators.dominates(alone[0].header, there)
 
-    @staticmethod
-    def _is_apart(distance: Polynomial | None, ranges: Sequence[_Range], read: int, written: int) -> bool:
-        """Whether a distance is never one at which the two meet: by what it is at least and at most, or by what remains
-        of it when it is divided by the length of a row (any coefficient may be that)."""
-        if distance is None:
-            return False
-        for row in (_NO_WRAP, *sorted({abs(c) for c in distance.terms.values() if abs(c) > read})):
-            rest = Polynomial({m: r for m, c in distance.terms.items() if (r := (c + row // 2) % row - row // 2)})
-            low, most = _least(rest, ranges), _least(-rest, ranges)
-            if low is None or most is None or max(abs(low), abs(most)) >= _NO_WRAP // 2:
-                continue
-            whole = (low - read) // row * row  # the last row that starts early enough
-            if -most <= whole + row - written:
-                return True
-        return False
-
     def _nest(self, instruction: I.Instruction) -> list[Loop]:
         loop = self._facts.loops.loop_of[self._facts.block_of[instruction]]
         return [] if loop is None else list(loop.ancestors)[::-1]
 
     def _distance(
-        self,
-        read: Polynomial,
-        written: Polynomial,
-        nests: tuple[list[Loop], list[Loop]],
-        common: Sequence[Loop],
-        level: int,
+        self, early: Access, late: Access, common: Sequence[Loop], level: int
     ) -> tuple[Polynomial | None, list[_Range]]:
-        """The distance in bytes from what is read to what is written later, in a later iteration of `common[level]` or
-        in the same ones of all that are common, and the numbers that it depends on; None where it is not known."""
-        facts = self._facts
-        shared = common[:level]
+        """The distance in bytes from one access to the other, and the numbers that it depends on; None where it is not
+        known."""
+        facts, shared = self._facts, common[:level]
+        read, written = (facts.form_at(a.pointer, facts.block_of[a.instruction]).polynomial for a in (early, late))
+        if not (self._is_same(read, shared) and self._is_same(written, shared)):
+            return None, []
         ranges: list[_Range] = []  # outermost first
-        moved: list[tuple[Atom, Polynomial]] = []
+        moved: dict[Loop, Polynomial] = {}
+        for number, loop in enumerate(self._nest(early.instruction)):
+            atom, last = facts.iteration(loop), self._last(loop, shared)
+            if last is not None:
+                ranges.append((atom, last))
+            if level < len(common) and number == level:
+                own, more = Polynomial.atom(atom), _fresh(0)
+                moved[loop] = own + Polynomial.atom(more).add_constant(1)
+                if last is not None:
+                    ranges.append((more, (last - own).add_constant(-1)))
 
         def later(polynomial: Polynomial) -> Polynomial:
-            for atom, replacement in moved:
-                polynomial = polynomial.substitute(atom, replacement)
+            for loop, replacement in moved.items():
+                polynomial = polynomial.substitute(facts.iteration(loop), replacement)
             return polynomial
 
-        for loop in nests[0]:
-            if not self._add(ranges, facts.iteration(loop), loop, shared, lambda p: p):
-                return None, ranges
-        rest = nests[1][level:]
-        if level < len(common):
-            atom = facts.iteration(common[level])
-            last = self._last(common[level], shared)
-            if last is None:
-                return None, ranges
-            more = _fresh(0)
-            own = Polynomial.atom(atom)
-            ranges.insert(level + 1, (more, (last - own).add_constant(-1)))
-            moved.append((atom, own + Polynomial.atom(more).add_constant(1)))
-            rest = nests[1][level + 1 :]
-        for number, loop in enumerate(rest, 1):
-            atom = _fresh(number)
-            if not self._add(ranges, atom, loop, shared, later):
-                return None, ranges
-            moved.append((facts.iteration(loop), Polynomial.atom(atom)))
-        if not (self._is_same(read, shared) and self._is_same(written, shared)):
-            return None, ranges
+        for number, loop in enumerate(self._nest(late.instruction)[len(shared) + len(moved) :], 1):
+            atom, last = _fresh(number), self._last(loop, shared)
+            if last is not None:
+                ranges.append((atom, later(last)))
+            moved[loop] = Polynomial.atom(atom)
         return later(written) - read, ranges
-
-    def _add(
-        self,
-        ranges: list[_Range],
-        atom: Atom,
-        loop: Loop,
-        shared: Sequence[Loop],
-        moved: Callable[[Polynomial], Polynomial],
-    ) -> bool:
-        last = self._last(loop, shared)
-        if last is not None:
-            ranges.append((atom, moved(last)))
-        return last is not None
 
     def _last(self, loop: Loop, shared: Sequence[Loop]) -> Polynomial | None:
         """The number of the last iteration, or a larger one."""
@@ -187,6 +149,22 @@ class LaterWrites:
         block = self._facts.block_of.get(leaf.value)
         loop = self._facts.loops.loop_of.get(block) if block is not None else None
         return iter(()) if loop is None else loop.ancestors
+
+
+def _keeps_off(distance: Polynomial, ranges: Sequence[_Range], read: int, written: int) -> bool:
+    """Whether a distance is never one at which two accesses meet: by what it is at least and at most, or by what
+    remains of it when it is divided by the length of a row (any coefficient may be that, or what divides all of them:
+    the size of a record)."""
+    factors = [abs(c) for monomial, c in distance.terms.items() if monomial]
+    for row in (_NO_WRAP, *sorted({c for c in (*factors, gcd(*factors)) if c > read})):
+        rest = Polynomial({m: r for m, c in distance.terms.items() if (r := (c + row // 2) % row - row // 2)})
+        low, most = _least(rest, ranges), _least(-rest, ranges)
+        if low is None or most is None or max(abs(low), abs(most)) >= _NO_WRAP // 2:
+            continue
+        whole = (low - read) // row * row  # the last row that starts early enough
+        if -most <= whole + row - written:
+            return True
+    return False
 
 
 def _leaves(polynomial: Polynomial) -> list[Leaf]:

@@ -5,95 +5,35 @@
 Two remainders by one divisor, of numbers whose difference is constant, differ by that constant modulo the divisor, and
 by less than the divisor: here by 1 or by -2, never by nothing. So do the addresses, in rows that are long enough. Where
 there are two levels, optimisers make selects of them, whose arms go by the same remainders.
-
-Members of records are apart by what is left of the distance when whole records are taken away, and places on two sides
-of a loop's way by the distance at its nearer end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import gcd
 
-from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import Value, int_value
 
-_NO_WRAP = 1 << 62
 _MOST = 64
 """Levels that are told apart."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """An access: of so many bytes, in a block."""
-
-    pointer: Value
-    block: BasicBlock
-    size: int
-
-
-def never_meet(facts: Recurrences, loop: Loop, a: Place, b: Place) -> bool:
-    """Whether two accesses in a loop touch different memory, whatever iterations of it, and of loops in it, they are
-    made in, while the loops around it are in one iteration."""
-    try:
-        p, q = (facts.form_at(x.pointer, x.block).polynomial for x in (a, b))
-        (p_inside, p_around), (q_inside, q_around) = _split(p, loop), _split(q, loop)
-        if not facts.is_invariant(p_around, loop) or not facts.is_invariant(q_around, loop):
-            return False
-        if (not p_inside.terms or not q_inside.terms) and _is_passed(facts, loop, p - q, (a.size, b.size)):
-            return True
-        distances = _values(facts, p_around - q_around)
-        inside = facts.interval(p_inside), facts.interval(q_inside)
-    except TooComplex:
-        return False
-    low, high = inside[0].low - inside[1].high, inside[0].high - inside[1].low
-    if distances is None or any(max(abs(d + low), abs(d + high)) >= _NO_WRAP for d in distances):
-        return False
-    # Members of records: whatever the iterations, the distance is this one and some multiple of a record's size.
-    pitch = gcd(*p_inside.terms.values(), *q_inside.terms.values()) or _NO_WRAP
-    return all(d + low >= b.size or d + high <= -a.size or b.size <= d % pitch <= pitch - a.size for d in distances)
-
-
-def _is_passed(facts: Recurrences, loop: Loop, distance: Polynomial, sizes: tuple[int, int]) -> bool:
-    """Whether two addresses are apart of which the loop moves one, since it comes no nearer than in its first or last
-    iteration: 24 * i and 24 * j, where j goes from 0 to i - 1."""
-    last = facts.trip_count(loop).exact
-    first, *steps = distance.coefficients(facts.iteration(loop))
-    if last is None or len(steps) != 1 or not (step := steps[0].value) or not facts.is_invariant(first, loop):
-        return False
-    behind = distance.substitute(facts.iteration(loop), last)
-    low, high = (facts.interval(end) for end in ((first, behind) if step > 0 else (behind, first)))
-    if max(abs(low.low), abs(high.high)) >= _NO_WRAP:
-        return False
-    return low.low >= sizes[1] or high.high <= -sizes[0]
-
-
-def _split(polynomial: Polynomial, loop: Loop) -> tuple[Polynomial, Polynomial]:
-    """What depends on iterations of a loop and of those in it, and the rest."""
-    inside = {
-        monomial: c
-        for monomial, c in polynomial.terms.items()
-        if any(isinstance(atom, Iteration) and loop.encloses(atom.loop) for atom, _ in monomial)
-    }
-    return Polynomial(inside), polynomial - Polynomial(inside)
-
-
-def _values(facts: Recurrences, distance: Polynomial) -> Collection[int] | None:
-    """All values of the difference of two addresses, where it is constant but for two numbers that go together."""
-    constant, factors = distance.constant_term, distance.linear
-    if not factors:
-        return (constant,) if factors is not None else None
-    factor = next(iter(factors.values()))
-    leaves = [atom.value for atom in factors if isinstance(atom, Leaf)]
-    if len(leaves) != 2 or sum(factors.values()) or len(factors) != 2:
-        return None
-    differences = _differences(facts, *leaves)
-    return None if differences is None else [constant + factor * d for d in differences]
+def by_turns(facts: Recurrences, distance: Polynomial) -> Sequence[Polynomial]:
+    """A distance for each value of the difference of two numbers in it that take turns; itself where it has no two."""
+    linear = ((m[0][0], c) for m, c in distance.terms.items() if len(m) == 1 and m[0][1] == 1)
+    factors = {a: c for a, c in linear if isinstance(a, Leaf) and isinstance(a.value, I.Instruction)}
+    if len(factors) != 2 or sum(factors.values()):
+        return (distance,)
+    (a, factor), (b, _) = factors.items()
+    differences = _differences(facts, a.value, b.value)
+    if differences is None:
+        return (distance,)
+    rest = distance - (Polynomial.atom(a) - Polynomial.atom(b)).scale(factor)
+    return [rest.add_constant(factor * d) for d in differences]
 
 
 def _differences(facts: Recurrences, a: Value, b: Value) -> Collection[int] | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.apart import Apart
+from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.residues import Place, never_meet
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 
@@ -19,7 +19,8 @@ class Unwritten:
     """What is asked of the accesses of one function."""
 
     def __init__(self, recurrences: Recurrences, memory: MemoryUses) -> None:
-        self._recurrences = recurrences
+        self._block_of = recurrences.block_of
+        self._later = LaterWrites(recurrences, memory.layout)
         self._memory = memory
         self._points_to = memory.points_to
         self._apart = Apart(memory.points_to, recurrences.block_of)
@@ -36,11 +37,7 @@ class Unwritten:
             return not self._points_to.may_meet(access.objects, other.objects)
         if self._apart.always(access.pointer, other.pointer):
             return True
-        block_of = self._recurrences.block_of
         bases = I.base_of(access.pointer), I.base_of(other.pointer)
-        if not any(block_of.get(base) in loop.blocks for base in bases) and self._apart.together(*bases):
+        if not any(self._block_of.get(base) in loop.blocks for base in bases) and self._apart.together(*bases):
             return True
-        if access.size is None or other.size is None:
-            return False
-        places = (Place(a.pointer, block_of[a.instruction], a.size or 0) for a in (access, other))
-        return never_meet(self._recurrences, loop, *places)
+        return self._later.never_meet(access, other, loop)

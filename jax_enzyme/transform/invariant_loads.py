@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.extents import argument_size
+from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
@@ -26,7 +27,6 @@ from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.residues import Place, never_meet
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -60,6 +60,7 @@ class _Moves:
         self._layout = DataLayout(module)
         self._points_to = PointsTo(module, root)
         self._memory = MemoryUses(root, self._points_to, self._layout)
+        self._later = LaterWrites(self._facts, self._layout)
 
     def run(self) -> bool:
         """Whether anything was moved."""
@@ -90,15 +91,11 @@ class _Moves:
 
     def _is_alone(self, load: I.Load, loop: Loop, others: Iterable[Access]) -> bool:
         """Whether nothing among other accesses in the loop comes to the place of one."""
-        objects = self._points_to.of(load.operands[0])
-        own = Place(load.operands[0], loop.header, self._layout.store_size(load.type))
-        for other in others:
-            if not self._points_to.may_meet(objects, other.objects):
-                continue
-            block, size = self._facts.block_of[other.instruction], other.size
-            if size is None or not never_meet(self._facts, loop, own, Place(other.pointer, block, size)):
-                return False
-        return True
+        (own,) = self._memory.at(load)
+        return all(
+            not self._points_to.may_meet(own.objects, other.objects) or self._later.never_meet(own, other, loop)
+            for other in others
+        )
 
     def _is_readable(self, load: I.Load) -> bool:
         """Whether what is loaded lies in a buffer, whatever the loops around are at."""
