@@ -209,7 +209,8 @@ class Sweeps:
         nodes = self._nodes(routine, prologue, arena)
         for loop in routine.plan.tape.frames:
             frames[loop] = prologue.alloca(nodes.type)
-        sources = Lookup(routine.plan, builder, shadows, arguments, iterations, frames, nodes)
+        partials = Partials(builder, self.runtime.declarations)
+        sources = Lookup(routine.plan, builder, shadows, arguments, iterations, frames, nodes, partials)
 
         def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
             cut = self.reversal.loops.get(call.callee) if isinstance(call.callee, Function) else None

@@ -69,6 +69,13 @@ def emit_product(
     return _narrowed(builder, emitter.product(expr, widened), factor.type)
 
 
+def by_reciprocal(
+    dividend: Value, divisor: Value, builder: Builder, declarations: Declarations, flags: tuple[str, ...] = ()
+) -> Value:
+    """A quotient as a product with `1 / divisor`, as `emit_product` divides its factor."""
+    return _Emitter(builder, {}, declarations, dividend.type, flags).by_reciprocal(dividend, divisor)
+
+
 def _computed_in(type_: T.Type) -> T.Type:
     """Half precision is computed in single: the functions exist there, and one rounding is left."""
     if T.scalar(type_) not in (T.HALF, T.BFLOAT):

@@ -16,6 +16,8 @@ from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import Augmented, Pullback, Vjp
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import ConstantFloat
+from jax_enzyme.options import Options
 from tests.kernels.corpus import case
 from tests.support.engine import agree, native, pulled, three_way
 from tests.support.through_engine import Specialised, specialise
@@ -116,6 +118,25 @@ def test_quotients_by_one_number_share_its_reciprocal() -> None:
     step = Pullback(kernel.vjp.wanted, kernel.vjp.seeded)
     function = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,), kernel.options)
     assert optimised_text(entry_module(function)).count("fdiv") <= 3
+
+
+@pytest.mark.parametrize(("formula", "divides"), [("z * z * z", 0), ("(z - 2) * (z - 2)", 1), ("sin(z)", 1)])
+def test_a_factor_is_divided_by_way_of_the_reciprocal(formula: str, divides: int) -> None:
+    """What is computed again is multiplied, if it is nothing but a factor of cotangents: a sum or a sine is of
+    the number that the function had."""
+    source = f"#include <math.h>\nvoid f(int n, double d, const double *x, double *y) {{ \
+        for (int i = 0; i < n; i++) {{ double z = x[i] / d; y[i] = {formula}; }} }}"
+    text, x = "n: i32, d: f64, x: f64[n], out y: f64[n]", np.linspace(0.1, 0.9, 20)
+    agree(three_way(native(source, "f", text, {"n": 20}), [0.7, x]))
+    made = specialise(frontends.load(source, "f", lang="c"), text, {"d": 0.7, "x": x}, Options(tape_cost=64.0))
+    step = Pullback(made.vjp.wanted, made.vjp.seeded)
+    module = derived.derived(made.program, made.signature, made.binding, (step,), made.options).module
+    found = [i for f in module.functions.values() for i in f.instructions() if i.opcode == "fdiv"]
+    assert sum(not isinstance(i.operands[0], ConstantFloat) for i in found) == divides
+    if not divides:
+        tiny = native(source, "f", text, {"n": 20})
+        _, by_x = pulled(tiny, (made.vjp,), [1e-310, 1e-310 * x], [np.full(20, 1e-300)], {})
+        np.testing.assert_allclose(by_x, 3e10 * x**2, rtol=1e-10)
 
 
 @pytest.mark.parametrize("numerator", [1, -1])

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from jax_enzyme.ad.emit.addresses import address_operands, element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
+from jax_enzyme.ad.emit.partials import Partials
 from jax_enzyme.ad.facts.copying import again
 from jax_enzyme.ad.plan.gates import Choice, Fork
 from jax_enzyme.ad.plan.recipe import Closed, Forward, Gate, ReadBack, Recall, Reload, Repeat, Resident
@@ -210,8 +211,10 @@ class Lookup(Sources):
         iterations: dict[Loop, Value],
         frames: dict[Loop | None, Value],
         nodes: Nodes,
+        partials: Partials,
     ) -> None:
         super().__init__(plan.recipes, builder, shadows)
+        self._partials = partials
         self.plan = plan
         self.arguments = arguments
         self.used_arguments: set[Value] = set()
@@ -303,6 +306,9 @@ class Lookup(Sources):
         match recipe:
             case Repeat() if isinstance(value, I.Phi):
                 return (yield self._value_steps(recipe.operands[0]))
+            case Repeat() if value in self.plan.near:
+                dividend, divisor = yield from self._all(recipe.operands)
+                return self._partials.quotient(dividend, divisor)
             case Repeat() | Reload():
                 twin = self._again(value, (yield from self._all(recipe.operands)))
                 if isinstance(value, I.Load):

@@ -12,7 +12,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import ConstantInt, Value, lane_of
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.rules.emit import emit_product
+from jax_enzyme.rules.emit import by_reciprocal, emit_product
 from jax_enzyme.rules.expr import Expr
 from jax_enzyme.rules.rule import ZERO, Rule
 
@@ -79,6 +79,10 @@ class Partials:
         factors and divisors that the partials of one instruction share."""
         declarations = self._declarations
         return emit_product(partial, factor, self.builder, environment, declarations, PRODUCT_FLAGS, known, quotients)
+
+    def quotient(self, dividend: Value, divisor: Value) -> Value:
+        """`dividend / divisor`, by the reciprocal that cotangents are multiplied by."""
+        return by_reciprocal(dividend, divisor, self.builder, self._declarations, PRODUCT_FLAGS)
 
     def add(self, total: Value | None, term: Value) -> Value:
         """`total + term`, where no total is zero; element by element for aggregates."""

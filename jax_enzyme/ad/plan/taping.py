@@ -18,6 +18,7 @@ from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
+from jax_enzyme.ad.plan.near_quotients import exact, shared_divisions
 from jax_enzyme.ad.plan.recipe import ReadBack, Recall, Recipe, Reload, Resident
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.snapshots import Snapshot
@@ -55,8 +56,8 @@ Pointers = dict[tuple[Value, What], ForwardPointer]
 class Plan:
     """`taped` values have a slot in `tape`; `residents` are local objects that live there, and `snapshots` copies of
     memory; `read_back` are outputs, at hand where they are stored; all other values that reverse reads are free or
-    `recomputed`: they have a recipe whose operands the plan covers as well. `pointers` are those that reverse reads and
-    only the forward sweep has."""
+    `recomputed`: they have a recipe whose operands the plan covers as well. Of those, `near` are quotients that are
+    made by a reciprocal. `pointers` are those that reverse reads and only the forward sweep has."""
 
     recipes: Recipes
     tape: Tape
@@ -66,6 +67,7 @@ class Plan:
     residents: tuple[MemoryObject, ...]
     snapshots: tuple[Snapshot, ...]
     recomputed: frozenset[Value]
+    near: frozenset[Value]
 
     @property
     def code(self) -> Instrumented:
@@ -85,10 +87,13 @@ def make_plan(
     that read it, as bits: what one of them has computed again is not at hand in others."""
     read = {v: places for v, places in required.items() if not recipes.is_free(v)}
     wanted = [*read, *pointers.values()]
-    cut = _cut(recipes, tape, wanted, {})
-    copies = _copies(recipes, read, cut.recomputed)
-    if sum(copies[v] for v in cut.recomputed) > _MOST_COPIES * len(recipes.block_of):
-        cut = _cut(recipes, tape, wanted, _copies(recipes, read, cut.seen))
+    near = shared_divisions(recipes, read)
+    cut = _cheapest(recipes, tape, wanted, read, near)
+    far = exact(recipes, cut.recomputed) if near.keys() & cut.recomputed else set[Value]()
+    if near.keys() & far:
+        near = {v: cost for v, cost in near.items() if v not in far}
+        cut = _cheapest(recipes, tape, wanted, read, near)
+        far = exact(recipes, cut.recomputed)
     living = recipes.freed_with([*cut.residents, *resident])
     residents = tuple(sorted(living, key=lambda o: _order(recipes, o.site)))
     back = {v: place for v in cut.taped if (place := recipes.read_back(v)) is not None}
@@ -101,7 +106,8 @@ def make_plan(
     snapshots = tuple(sorted(cut.snapshots, key=lambda s: recipes.code.cfg.index[s.loop.header]))
     for snapshot in snapshots:
         tape.add_copy(snapshot, snapshot.size, _front(snapshot))
-    return Plan(recipes, tape, pointers, taped, back, residents, snapshots, cut.recomputed)
+    made_near = frozenset(near) & cut.recomputed - far
+    return Plan(recipes, tape, pointers, taped, back, residents, snapshots, cut.recomputed, made_near)
 
 
 def _front(snapshot: Snapshot) -> BasicBlock:
@@ -122,7 +128,20 @@ class _Cut:
     snapshots: tuple[Snapshot, ...]
 
 
-def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mapping[Value, int]) -> _Cut:
+def _cheapest(
+    recipes: Recipes, tape: Tape, wanted: Collection[Value], read: Mapping[Value, int], near: Mapping[Value, float]
+) -> _Cut:
+    """The cheapest way to have what is wanted, with the costs of quotients that are `near` as given."""
+    cut = _cut(recipes, tape, wanted, {}, near)
+    copies = _copies(recipes, read, cut.recomputed)
+    if sum(copies[v] for v in cut.recomputed) > _MOST_COPIES * len(recipes.block_of):
+        cut = _cut(recipes, tape, wanted, _copies(recipes, read, cut.seen), near)
+    return cut
+
+
+def _cut(
+    recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mapping[Value, int], near: Mapping[Value, float]
+) -> _Cut:
     """The cheapest way to have what is wanted, where each value is computed again in so many places (else in one)."""
     tape_cost = recipes.choices.tape_cost
     network = Network()
@@ -149,7 +168,7 @@ def _cut(recipes: Recipes, tape: Tape, wanted: Collection[Value], copies: Mappin
         if recipe is None:
             network.edge("source", ("in", value), inf)
             continue
-        again = recipe.cost * trips * copies.get(value, 1)
+        again = near.get(value, recipe.cost) * trips * copies.get(value, 1)
         network.edge("source", ("in", value), again if recipes.choices.recomputing or capacity == inf else inf)
         for operand in recipe.operands:
             if not recipes.is_free(operand):
