@@ -10,6 +10,9 @@ is vectorised with them. It has to be an intrinsic where there is one, since LLV
 drops their attributes. A call under a condition needs a variant with a mask; libmvec has none, so small wrappers
 (`je.masked.*`) replace the arguments of idle lanes by a harmless value.
 
+What is a call for a vector already (iterations in lockstep, vectors in the source) is as many calls of the library as
+its lanes take; LLVM would call the scalar function for each.
+
 The functions of libmvec are within 4 ulp, the scalar ones within 1; which elements of a loop are computed by which
 depends on the width of the machine. `Options(vector_math=False)` keeps every call scalar.
 """
@@ -19,14 +22,15 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from jax_enzyme.codegen.host import host
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, declare, numbered
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare, numbered
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, Value
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 LIBRARY = "libmvec.so.1"
 KEPT = "je.vector.functions"
@@ -127,7 +131,17 @@ def add_vector_math(module: Module) -> bool:
     if "__errno_location" in module.functions:
         return False
     groups: dict[str, str] = {}
+
+    def pieces(call: I.Instruction) -> Change | None:
+        found = _of_lanes(call, table)
+        if found is None or not isinstance(call, I.Call):
+            return None
+        if found.scalar not in groups:
+            groups[found.scalar] = _declare(module, table[found.scalar])
+        return partial(_in_pieces, call, module.functions[found.name], found.lanes)
+
     for function in list(module.functions.values()):
+        rewrite(function, pieces)
         for instruction in function.instructions():
             scalar = _vectorisable(instruction, table)
             if scalar is None:
@@ -148,6 +162,39 @@ def _vectorisable(instruction: I.Instruction, table: dict[str, tuple[VectorFunct
     if scalar not in table or instruction.function_type != table[scalar][0].scalar_type:
         return None
     return None if instruction.bundles or "nobuiltin" in instruction.attributes else scalar
+
+
+def _of_lanes(call: I.Instruction, table: dict[str, tuple[VectorFunction, ...]]) -> VectorFunction | None:
+    """The widest vector function that the lanes of a call for a vector can be given to, all of them."""
+    if not isinstance(call, I.Call) or not isinstance(call.type, T.VectorType) or call.type.scalable or call.bundles:
+        return None
+    parts = callee_name(call).split(".")
+    suffix = "" if call.type.element == T.DOUBLE else "f" if call.type.element == T.FLOAT else None
+    if len(parts) != 3 or parts[0] != "llvm" or parts[1] not in _INTRINSICS or suffix is None:
+        return None
+    count = call.type.count
+    fitting = [f for f in table.get(parts[1] + suffix, ()) if f.lanes <= count and count % f.lanes == 0]
+    pairs = count & (count - 1) == 0  # they are put together two by two
+    return max(fitting, key=lambda f: f.lanes) if fitting and pairs else None
+
+
+def _in_pieces(call: I.Call, callee: Function, lanes: int, at: Builder) -> Value:
+    assert isinstance(call.type, T.VectorType)
+    starts = range(0, call.type.count, lanes)
+    parts: list[Value] = [at.call(callee, [_lanes(at, a, a, start, lanes) for a in call.arguments]) for start in starts]
+    while len(parts) > 1:
+        lanes *= 2
+        parts = [_lanes(at, x, y, 0, lanes) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _lanes(at: Builder, x: Value, y: Value, start: int, count: int) -> Value:
+    """So many lanes of two vectors, one behind the other."""
+    type_ = T.VectorType(count, T.scalar(x.type))
+    if x.type == type_:
+        return x
+    mask = tuple(range(start, start + count))
+    return at.insert(I.ShuffleVector(type_, "shufflevector", [x, y], mask, T.VectorType(count, T.I32)))
 
 
 def scalar_name(function: Function) -> str | None:

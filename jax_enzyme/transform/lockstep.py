@@ -50,6 +50,11 @@ _STACK = 1 << 17
 """So many bytes at most have all copies of memory, of all loops together."""
 _LARGEST_COPY = 1 << 12
 """Bytes of a copy between two places that is made one number at a time."""
+_OF_VECTORS = tuple(
+    f"llvm.{name}."
+    for name in "acos asin atan atan2 cos cosh exp exp10 exp2 log log10 log2 pow sin sinh tan tanh".split()
+)
+"""Functions of `math.h` that are called for vectors: those that a library has, or for each number."""
 _NUMBERS: Mapping[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.I64: 8, T.I32: 4}
 """Of what copies may be, with their sizes."""
 
@@ -335,7 +340,7 @@ class _Rewriting:
 
     def _called(self, at: Builder, call: I.Call) -> Value:
         vector, name = self._vector(call.type), callee_name(call)
-        if name.startswith(ELEMENTWISE):
+        if name.startswith((*ELEMENTWISE, *_OF_VECTORS)):
             type_ = T.FunctionType(vector, (vector,) * len(call.arguments))
             callee = self._declarations.function(f"{name.rsplit('.', 1)[0]}.{overload(vector)}", type_)
             made = at.call(callee, [self._lanes(at, a) for a in call.arguments])

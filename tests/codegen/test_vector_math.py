@@ -40,6 +40,22 @@ def test_intrinsics_become_vector_calls() -> None:
 
 
 @needs_libmvec
+def test_calls_for_vectors_take_as_many_of_the_library() -> None:
+    text = """declare <8 x double> @llvm.pow.v8f64(<8 x double>, <8 x double>)
+define i64 @je.primal(ptr noalias %x, ptr noalias %y) {
+  %v = load <8 x double>, ptr %x, align 8
+  %p = call <8 x double> @llvm.pow.v8f64(<8 x double> %v, <8 x double> %v)
+  store <8 x double> %p, ptr %y, align 8
+  ret i64 0
+}"""
+    function = array_function(text, vector("x", 8), vector("y", 8, "out"))
+    assert {name[:4] for name in _calls(function)} == {"_ZGV"}
+    x = np.linspace(0.3, 3, 8)
+    for options in (Options(), Options(vector_math=False)):
+        assert np.allclose(call(build_function(function, options), [x])[0], x**x, rtol=1e-15 * 5, atol=0)
+
+
+@needs_libmvec
 @pytest.mark.parametrize(("dtype", "type_", "suffix"), [("f64", "double", ""), ("f32", "float", "f")])
 @pytest.mark.parametrize("name", ["tanh", "erf", "cbrt", "log1p", "asinh"])
 def test_every_width_is_within_four_ulp(name: str, dtype: str, type_: str, suffix: str) -> None:
