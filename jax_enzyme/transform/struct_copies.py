@@ -9,6 +9,9 @@
               store i32 %n, ptr %b.8
               store ptr %p, ptr %b.16
 
+So do loads and stores of such a structure as one value, which LLVM leaves where the structure has gaps (flang's of
+records in reductions).
+
 The members are known from the source's types (`!tbaa.struct`), or from a local variable of structure type on one side.
 Everything is loaded before anything is stored, so overlapping copies stay what they are. Copies of memory that holds
 numbers of one kind and nothing else stay as well, as their adjoint is a loop; but not the small ones of a thread of a
@@ -29,7 +32,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import int_value
+from jax_enzyme.ir.values import Poison, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import Change, rewrite
 
@@ -42,30 +45,86 @@ def split_struct_copies(function: ArrayFunction, uniform: int = 0) -> ArrayFunct
     """The array function with such copies split, in a copy of its module; itself where there are none. Copies of up to
     `uniform` numbers of one kind are split as well."""
     module = function.module
-    if not any(call_effect(i) is Effect.MEMORY_COPY for f in module.functions.values() for i in _calls(f)):
-        return function
     layout = DataLayout(module)
+    if not any(
+        call_effect(i) is Effect.MEMORY_COPY if isinstance(i, I.CallBase) else _is_whole(layout, i)
+        for f in module.functions.values()
+        for i in f.instructions()
+    ):
+        return function
     callers = reachable_functions(module.functions[function.symbol])
     found: dict[I.Instruction, _Scalars] = {}
+    whole: list[I.Instruction] = []
     for caller in callers:
+        whole += [i for i in caller.instructions() if _is_whole(layout, i)]
         for call in _calls(caller):
             if call_effect(call) is Effect.MEMORY_COPY:
                 members = _members(layout, call)
                 if members is not None and (len(members) <= uniform or _is_mixed(members)):
                     found[call] = members
-    if not found:
+    if not found and not whole:
         return function
     copy, copied = clone_with_map(module)
     calls = {copied[c]: m for c, m in found.items()}
+    accesses = {copied[i] for i in whole}
     for caller in callers:
         twin = copied[caller]
         assert isinstance(twin, Function)
-        rewrite(twin, lambda instruction: _change(instruction, calls.get(instruction)))
+        rewrite(
+            twin,
+            lambda i: _by_members(layout, i) if i in accesses else _change(i, calls.get(i)),
+        )
     return ArrayFunction(copy, function.symbol, function.buffers)
 
 
 def _calls(function: Function) -> Iterator[I.CallBase]:
     return (i for i in function.instructions() if isinstance(i, I.CallBase))
+
+
+def _is_whole(layout: DataLayout, instruction: I.Instruction) -> bool:
+    """Is a small structure that mixes kinds loaded or stored as one value?"""
+    if not isinstance(instruction, I.Load | I.Store) or not I.is_plain(instruction):
+        return False
+    type_ = I.accessed_value(instruction).type
+    if not isinstance(layout.body(type_), T.StructType) or layout.store_size(type_) > _MOST_BYTES:
+        return False
+    return _is_mixed(list(layout.scalars(type_)))
+
+
+def _by_members(layout: DataLayout, access: I.Instruction) -> Change:
+    """The access as one of each member."""
+    assert isinstance(access, I.Load | I.Store)
+    pointer, align = access.operands[-1], access.align or 1
+
+    def parts(type_: T.Type) -> list[tuple[int, T.Type]]:
+        match layout.body(type_):
+            case T.StructType(elements):
+                return list(zip(layout.offsets(type_), elements, strict=True))
+            case T.ArrayType(count, element):
+                return list(zip(layout.offsets(type_), [element] * count, strict=True))
+            case _:
+                return []
+
+    def load(builder: Builder, type_: T.Type, offset: int) -> Value:
+        if not (members := parts(type_)):
+            return builder.load(type_, builder.offset(pointer, offset), math.gcd(align, offset))
+        value: Value = Poison(type_)
+        for index, (start, member) in enumerate(members):
+            value = builder.insert_value(value, load(builder, member, offset + start), index)
+        return value
+
+    def store(builder: Builder, value: Value, offset: int) -> None:
+        if not (members := parts(value.type)):
+            builder.store(value, builder.offset(pointer, offset), math.gcd(align, offset))
+        for index, (start, member) in enumerate(members):
+            store(builder, builder.extract_value(value, index, member), offset + start)
+
+    def change(builder: Builder) -> Value | None:
+        if isinstance(access, I.Load):
+            return load(builder, access.type, 0)
+        return store(builder, access.operands[0], 0)
+
+    return change
 
 
 def _is_mixed(members: _Scalars) -> bool:

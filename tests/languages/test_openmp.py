@@ -205,7 +205,19 @@ subroutine k(n, x, y)
   real(8), intent(out) :: y(n)
   real(8) :: s, t, top
   integer :: i, j, used
+  type :: pair
+    real(8) :: v
+    integer :: place
+  end type
+  type(pair) :: best
+  !$omp declare reduction(larger : pair : omp_out = merge(omp_in, omp_out, omp_in%v > omp_out%v)) &
+  !$omp initializer(omp_priv = pair(-1d0, 0))
   s = 0
+  best = pair(-1d0, 0)
+  !$omp parallel do reduction(larger : best)
+  do i = 1, n
+    best = merge(pair(x(i), i), best, x(i) > best%v)
+  end do
   top = 0
   used = 0
   !$ used = 1
@@ -260,6 +272,7 @@ subroutine k(n, x, y)
   do i = 1, n
     y(i) = y(i) * s * top
   end do
+  y(1) = y(1) + best%place * best%v
 end subroutine
 """
 
@@ -306,6 +319,7 @@ def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     y[:12].reshape(4, 3)[:] *= X[:3] * X[:4, None]
     y[:2] *= [2, 3]
     expected = (y + 1.5 * X + s + X[0]) * (s + X[0] + 1 + X[1]) * np.max(X)
+    expected[0] += (np.argmax(X) + 1) * np.max(X)
     np.testing.assert_allclose(kernel.run((), [X])[0], expected, rtol=1e-13)
     agree(three_way(kernel, [X]))
 
