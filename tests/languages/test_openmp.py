@@ -57,6 +57,10 @@ void k(int n, const double *x, double *y) {
     y[0] += 1;
 #pragma omp masked
     y[1] += 1;
+#pragma omp error at(execution) severity(warning) message("as the test wants it")
+    if (y[1] > 1e9) {
+#pragma omp error at(execution)
+    }
 #pragma omp sections
     {
 #pragma omp section

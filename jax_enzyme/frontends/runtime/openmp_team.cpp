@@ -10,7 +10,7 @@
 // provides: __kmpc_(threadprivate_cached|threadprivate_register\w*|omp_task_begin_if0|omp_task_complete_if0)
 // provides: __kmpc_(omp_taskwait\w*|omp_taskyield|omp_wait_deps|taskgroup|end_taskgroup)
 // provides: __kmpc_(task_allow_completion_event|taskred_init|taskred_modifier_init|task_reduction_\w+)
-// provides: __kmpc_(alloc|aligned_alloc|free)
+// provides: __kmpc_(alloc|aligned_alloc|free|error)
 // provides: __tgt_(register|unregister)_\w+
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +20,7 @@ namespace {
 using Id = int32_t;
 
 constexpr int kChunked = 33, kDistributeChunks = 91, kDistribute = 92, kKinds = 0xFFFF;
+constexpr int kFatal = 2;
 
 int pushed, wanted;  // by num_threads(...), by omp_set_num_threads
 void *copied;        // by `single copyprivate`
@@ -197,6 +198,13 @@ void *__kmpc_aligned_alloc(Id, size_t align, size_t size, void *allocator) {
 }
 void *__kmpc_alloc(Id id, size_t size, void *allocator) { return __kmpc_aligned_alloc(id, 0, size, allocator); }
 void __kmpc_free(Id, void *memory, void *) { free(memory); }
+
+// The directive `error`, where control comes to it.
+int dprintf(int, const char *, ...);
+void __kmpc_error(void *, int32_t severity, const char *message) {
+  if (severity == kFatal) __assert_fail(message ? message : "error", "", 0, "");
+  dprintf(2, "OMP: Warning: %s\n", message ? message : "");
+}
 
 void __tgt_register_lib(void *) {}
 void __tgt_unregister_lib(void *) {}
