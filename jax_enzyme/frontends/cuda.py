@@ -23,7 +23,10 @@ from jax_enzyme.frontends.launch_brackets import joined
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.system_headers import system_headers
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Module, callee_name, declare
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 
@@ -58,6 +61,8 @@ _WRITE = (
     "-Wno-register", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal",
     "{source}", "-o", "{output}",
 )  # fmt: skip
+_LIBRARY = re.compile(r"cublas(?:I?[SD](?!et|es)[a-z]|[GS]et(?:Vector|Matrix))|cufftExec|cusolverDn[SD](?!et|es)[a-z]")
+"""What computes in libraries, or copies for them."""
 _REWRITTEN, _OVERLAY = "launches.cu", "launches.yaml"
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
 
@@ -80,7 +85,19 @@ def _as_meant(text: str) -> str:
     meant."""
     module = parse(text)
     draw_no_conclusions(module)
+    _ask_whether_captured(module)
     return to_text(module)
+
+
+def _ask_whether_captured(module: Module) -> None:
+    """In front of what libraries do at once stands a call that fails while a stream captures, in place."""
+    kind = T.FunctionType(T.VOID, ())
+    for function in list(module.functions.values()):
+        for block in function.blocks:
+            for call in [i for i in block.instructions if _LIBRARY.match(callee_name(i))]:
+                asked = I.Call(T.VOID, "call", [declare(module, "__je_done_at_once", kind, ("nounwind",))], kind)
+                asked.metadata = [(name, node) for name, node in call.metadata if name == "dbg"]
+                block.instructions.insert(block.instructions.index(call), asked)
 
 
 def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:

@@ -1,12 +1,11 @@
 // What a host function of a CUDA source asks of the runtime, on one device whose memory is the host's and whose work is
 // done when it is asked for. Streams and events are in order by themselves, and no time passes between events.
-// provides: cuda[A-Z]\w+ __cuda(?:Push|Pop)CallConfiguration
+// provides: cuda[A-Z]\w+ __cuda(?:Push|Pop)CallConfiguration __je_done_at_once __je_graph_update
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda_graphs.h"
 #include "cuda_properties.h"
-
-extern "C" void __assert_fail(const char *, const char *, unsigned, const char *) __attribute__((noreturn));
 
 namespace {
 
@@ -32,14 +31,23 @@ int allocate(void **place, size_t size) {
   return 0;
 }
 
+int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
+  __je_done_at_once();
+  return move_rows(to, to_pitch, from, from_pitch, width, height), 0;
+}
+int copy_rows_in_order(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
+  if (capturing) append(capturing, {nullptr, copy_of_rows, nullptr, to, from, to_pitch, from_pitch, width, height});
+  else move_rows(to, to_pitch, from, from_pitch, width, height);
+  return 0;
+}
 int copy(void *to, const void *from, size_t size) {
+  __je_done_at_once();
   memcpy(to, from, size);
   return 0;
 }
-
-int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
-  for (size_t row = 0; row < height; row++)
-    memcpy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+int copy_in_order(void *to, const void *from, size_t size) {
+  if (capturing) append(capturing, {nullptr, copy_of_rows, nullptr, to, from, 0, 0, size, 1});
+  else memcpy(to, from, size);
   return 0;
 }
 
@@ -71,7 +79,13 @@ void __je_launch(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned 
                  unsigned block_y, unsigned block_z, size_t shared, void **arguments);
 
 int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, void *) {
-  __je_launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, arguments);
+  if (capturing) {
+    void *record =
+        __je_record(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, arguments);
+    append(capturing, {nullptr, launch, record});
+  } else {
+    __je_launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, arguments);
+  }
   return 0;
 }
 int cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -110,22 +124,31 @@ int cudaMemPrefetchAsync(const void *, size_t, int, void *) { return 0; }
 int cudaMemAdvise(const void *, size_t, int, int) { return 0; }
 
 int cudaMemcpy(void *to, const void *from, size_t size, int) { return copy(to, from, size); }
-int cudaMemcpyAsync(void *to, const void *from, size_t size, int, void *) { return copy(to, from, size); }
+int cudaMemcpyAsync(void *to, const void *from, size_t size, int, void *) { return copy_in_order(to, from, size); }
 int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int) {
   return copy_rows(to, to_pitch, from, from_pitch, width, height);
 }
 int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int,
                       void *) {
-  return copy_rows(to, to_pitch, from, from_pitch, width, height);
+  return copy_rows_in_order(to, to_pitch, from, from_pitch, width, height);
 }
-int cudaMemset(void *to, int byte, size_t size) { return memset(to, byte, size), 0; }
-int cudaMemsetAsync(void *to, int byte, size_t size, void *) { return memset(to, byte, size), 0; }
-int cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height) {
-  for (size_t row = 0; row < height; row++) memset((char *)to + row * pitch, byte, width);
+int cudaMemset(void *to, int byte, size_t size) {
+  __je_done_at_once();
+  return memset(to, byte, size), 0;
+}
+int cudaMemsetAsync(void *to, int byte, size_t size, void *) {
+  if (capturing) append(capturing, {nullptr, filled_rows, nullptr, to, nullptr, 0, 0, size, 1, byte});
+  else memset(to, byte, size);
   return 0;
 }
+int cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height) {
+  __je_done_at_once();
+  return fill_rows(to, pitch, byte, width, height), 0;
+}
 int cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height, void *) {
-  return cudaMemset2D(to, pitch, byte, width, height);
+  if (capturing) append(capturing, {nullptr, filled_rows, nullptr, to, nullptr, pitch, 0, width, height, byte});
+  else fill_rows(to, pitch, byte, width, height);
+  return 0;
 }
 int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset, int) {
   return copy((char *)symbol + offset, from, size);
@@ -134,10 +157,10 @@ int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offse
   return copy(to, (const char *)symbol + offset, size);
 }
 int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset, int, void *) {
-  return copy((char *)symbol + offset, from, size);
+  return copy_in_order((char *)symbol + offset, from, size);
 }
 int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset, int, void *) {
-  return copy(to, (const char *)symbol + offset, size);
+  return copy_in_order(to, (const char *)symbol + offset, size);
 }
 int cudaPointerGetAttributes(cudaPointerAttributes *found, const void *memory) {
   // All memory is managed: host and device reach it by the same address.
@@ -211,11 +234,13 @@ int cudaStreamSynchronize(void *) { return 0; }
 int cudaStreamQuery(void *) { return 0; }
 int cudaStreamWaitEvent(void *, void *, unsigned) { return 0; }
 int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *data, unsigned) {
+  __je_done_at_once();
   function(stream, 0, data);
   return 0;
 }
 int cudaStreamAttachMemAsync(void *, void *, size_t, unsigned) { return 0; }
 int cudaLaunchHostFunc(void *, void (*function)(void *), void *data) {
+  __je_done_at_once();
   function(data);
   return 0;
 }

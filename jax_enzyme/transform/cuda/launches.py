@@ -34,8 +34,9 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.captures import RECORD, RECORDED, write_records
 from jax_enzyme.transform.cuda.lower import bind_constants, lower, shared_overlaps
-from jax_enzyme.transform.cuda.objects import aliased_pointers
+from jax_enzyme.transform.cuda.objects import aliased_pointers, passed_structure
 from jax_enzyme.transform.cuda.overlaps import Overlap
 from jax_enzyme.transform.cuda.spaces import SHARED
 from jax_enzyme.transform.private_globals import globals_in
@@ -47,7 +48,6 @@ _NUMBERS = (T.I32,) * 6 + (T.I64,)
 """Of a launch: grid, block and dynamic shared memory."""
 _FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|cu)[A-Z]\w*$")
 _Extents = tuple[int | None, int | None, int | None]
-_BY_VALUE = re.compile(r"byval\(%(.*)\)$")
 _ALIGN = 16
 _SOME_BLOCKS = (2, 1, 1)
 _FEW = 4
@@ -112,10 +112,12 @@ def _prepared(
     if any(_is_direct(i) and not _block_is_known(i) for f in work.functions.values() for i in f.instructions()):
         # Where blocks halve from launch to launch, each round of the loop has its own.
         work = optimise(work, unroll=True)
+    _refuse_foreign(work)
+    if write_records(work, device, len(_NUMBERS), _DIRECT):
+        work = optimise(work)
     for each in work.functions.values():
         if not each.is_declaration:
             remove_unreachable(each)
-    _refuse_foreign(work)
     return work, device
 
 
@@ -182,14 +184,14 @@ def _is_texture(variable: GlobalVariable, shadow: GlobalVariable) -> bool:
 
 
 def _name_kernels(host: Module, device: Module) -> bool:
-    """Calls of the runtime with a known kernel become calls of a function of the kernel's own parameters. Whether there
-    were any."""
+    """Calls of the runtime with a known kernel become calls of a function of the kernel's own parameters, launches and
+    records of them. Whether there were any."""
     functions = list(host.functions.values())
     named = {i: k for f in functions for i in f.instructions() if (k := _kernel_of(i, device)) is not None}
 
     def change_of(instruction: I.Instruction) -> Change | None:
         kernel = named.get(instruction)
-        return None if kernel is None else lambda at: _direct(host, at, instruction.operands[:-1], kernel)
+        return None if kernel is None else lambda at: _direct(host, at, instruction, kernel)
 
     for function in functions:
         rewrite(function, change_of)
@@ -197,7 +199,7 @@ def _name_kernels(host: Module, device: Module) -> bool:
 
 
 def _kernel_of(instruction: I.Instruction, device: Module) -> Function | None:
-    if callee_name(instruction) != _LAUNCH:
+    if callee_name(instruction) not in (_LAUNCH, RECORD):
         return None
     handle = instruction.operands[0]
     name = kernel_of_stub(handle.name) if isinstance(handle, Function) else None
@@ -205,15 +207,17 @@ def _kernel_of(instruction: I.Instruction, device: Module) -> Function | None:
     return None if kernel is None or kernel.is_declaration else kernel
 
 
-def _direct(host: Module, at: Builder, operands: Sequence[V.Value], kernel: Function) -> None:
-    numbers, arguments = operands[1:-1], operands[-1]
+def _direct(host: Module, at: Builder, call: I.Instruction, kernel: Function) -> V.Value | None:
+    numbers, arguments = call.operands[1:-2], call.operands[-2]
     values: list[V.Value] = []
     for position, argument in enumerate(kernel.arguments):
         where = at.load(T.PTR, at.offset(arguments, 8 * position))
         is_copy = any(word.startswith("byval") for word in argument.attributes)
         values.append(where if is_copy else at.load(T.PTR if T.is_pointer(argument.type) else argument.type, where))
-    kind = T.FunctionType(T.VOID, (*_NUMBERS, *(v.type for v in values)))
-    at.call(declare(host, _DIRECT + kernel.name, kind, ("nounwind",)), [*numbers, *values])
+    kind = T.FunctionType(call.type, (*_NUMBERS, *(v.type for v in values)))
+    prefix = _DIRECT if callee_name(call) == _LAUNCH else RECORDED
+    made = at.call(declare(host, prefix + kernel.name, kind, ("nounwind",)), [*numbers, *values])
+    return None if call.type == T.VOID else made
 
 
 def _is_direct(instruction: I.Instruction) -> bool:
@@ -229,7 +233,7 @@ def _refuse_foreign(host: Module) -> None:
         for instruction in function.instructions():
             name = callee_name(instruction)
             callee = instruction.operands[-1] if name else None
-            if name == _LAUNCH:
+            if name in (_LAUNCH, RECORD):
                 raise LoweringError(
                     "the kernel that is launched here is not known before the program runs",
                     _place(host, instruction),
@@ -382,10 +386,9 @@ def _copy_structures(module: Module, kernel: Function) -> None:
     copies: dict[V.Value, V.Value] = {}
     sizes: dict[V.Value, int] = {}
     for argument in kernel.arguments:
-        passed = next((m for w in argument.attributes if (m := _BY_VALUE.match(w))), None)
-        if passed is None or not _may_change(kernel, argument):
+        size = passed_structure(module, argument)
+        if size is None or not _may_change(kernel, argument):
             continue
-        size = DataLayout(module).alloc_size(T.NamedStructType(passed[1]))
         copies[argument] = at.alloca(T.ArrayType(size, T.I8), None, _ALIGN)
         sizes[argument] = size
     replace_values(kernel, copies)

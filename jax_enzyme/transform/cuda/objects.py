@@ -1,14 +1,19 @@
-"""Which memory the pointers of a launch lead to, as far as a host function shows."""
+"""Which memory the pointers of a launch lead to, as far as a host function shows, and which structures they pass."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.effects import Effect, effect
+
+_BY_VALUE = re.compile(r"byval\(%(.*)\)$")
 
 
 def aliased_pointers(arguments: Sequence[Value]) -> list[int]:
@@ -49,3 +54,9 @@ def _bases(value: Value) -> Iterable[Value] | None:
 def _allocates(call: I.Call) -> bool:
     name = getattr(call.callee, "name", "")
     return effect(name) is Effect.ALLOCATE
+
+
+def passed_structure(module: Module, parameter: Argument) -> int | None:
+    """The size of the structure that a parameter of a kernel is, passed by value; None for other parameters."""
+    passed = next((m for w in parameter.attributes if (m := _BY_VALUE.match(w))), None)
+    return None if passed is None else DataLayout(module).alloc_size(T.NamedStructType(passed[1]))

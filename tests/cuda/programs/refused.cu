@@ -18,8 +18,8 @@ void no_shared(double *x, int n) { spread<<<1, n>>>(x); }
 void too_many(double *x, int n) { twice<<<1, 2048>>>(x, n); }
 
 void graph(double *, int) {
-  cudaGraph_t graph;
-  cudaGraphCreate(&graph, 0);
+  cudaGraph_t graph = nullptr;
+  cudaGraphClone(&graph, graph);
 }
 void too_much(double *x, int n) {
   double *memory;

@@ -121,12 +121,23 @@ template <class T> __JE T unsafeAtomicAdd(T *p, T v) { return atomicAdd(p, v); }
 #define hipGetErrorString cudaGetErrorString
 #define hipGetLastError cudaGetLastError
 #define hipGetSymbolAddress cudaGetSymbolAddress
+#define hipGraphAddEmptyNode cudaGraphAddEmptyNode
+#define hipGraphAddKernelNode cudaGraphAddKernelNode
+#define hipGraphAddMemcpyNode1D cudaGraphAddMemcpyNode1D
+#define hipGraphAddMemsetNode cudaGraphAddMemsetNode
 #define hipGraphCreate cudaGraphCreate
 #define hipGraphDestroy cudaGraphDestroy
 #define hipGraphExecDestroy cudaGraphExecDestroy
+#define hipGraphExecUpdate cudaGraphExecUpdate
+#define hipGraphExecUpdateResult cudaGraphExecUpdateResult
+#define hipGraphExecUpdateSuccess cudaGraphExecUpdateSuccess
 #define hipGraphExec_t cudaGraphExec_t
+#define hipGraphGetNodes cudaGraphGetNodes
 #define hipGraphInstantiate cudaGraphInstantiate
+#define hipGraphInstantiateWithFlags cudaGraphInstantiateWithFlags
 #define hipGraphLaunch cudaGraphLaunch
+#define hipGraphNode_t cudaGraphNode_t
+#define hipGraphUpload cudaGraphUpload
 #define hipGraph_t cudaGraph_t
 #define hipHostMallocDefault cudaHostAllocDefault
 #define hipHostMallocMapped cudaHostAllocMapped
@@ -197,15 +208,20 @@ template <class T> __JE T unsafeAtomicAdd(T *p, T v) { return atomicAdd(p, v); }
 #define hipStreamAttachMemAsync cudaStreamAttachMemAsync
 #define hipStreamBeginCapture cudaStreamBeginCapture
 #define hipStreamCallback_t cudaStreamCallback_t
+#define hipStreamCaptureMode cudaStreamCaptureMode
 #define hipStreamCaptureModeGlobal cudaStreamCaptureModeGlobal
 #define hipStreamCaptureModeRelaxed cudaStreamCaptureModeRelaxed
 #define hipStreamCaptureModeThreadLocal cudaStreamCaptureModeThreadLocal
+#define hipStreamCaptureStatus cudaStreamCaptureStatus
+#define hipStreamCaptureStatusActive cudaStreamCaptureStatusActive
+#define hipStreamCaptureStatusNone cudaStreamCaptureStatusNone
 #define hipStreamCreate cudaStreamCreate
 #define hipStreamCreateWithFlags cudaStreamCreateWithFlags
 #define hipStreamCreateWithPriority cudaStreamCreateWithPriority
 #define hipStreamDefault cudaStreamDefault
 #define hipStreamDestroy cudaStreamDestroy
 #define hipStreamEndCapture cudaStreamEndCapture
+#define hipStreamIsCapturing cudaStreamIsCapturing
 #define hipStreamLegacy cudaStreamLegacy
 #define hipStreamNonBlocking cudaStreamNonBlocking
 #define hipStreamPerThread cudaStreamPerThread
@@ -216,6 +232,8 @@ template <class T> __JE T unsafeAtomicAdd(T *p, T v) { return atomicAdd(p, v); }
 #define hipSuccess cudaSuccess
 #define hipSurfaceObject_t cudaSurfaceObject_t
 #define hipTextureObject_t cudaTextureObject_t
+#define hipKernelNodeParams cudaKernelNodeParams
+#define hipMemsetParams cudaMemsetParams
 
 template <class T> cudaError_t hipHostMalloc(T **p, size_t n, unsigned flags = 0) { return cudaHostAlloc(p, n, flags); }
 template <class T> cudaError_t hipMallocHost(T **p, size_t n) { return cudaMallocHost(p, n); }

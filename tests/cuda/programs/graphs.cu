@@ -1,0 +1,130 @@
+// Graphs: what a stream captures, in two streams, with pointers that change places, launched often; nodes by hand; an
+// update of what was instantiated.
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <utility>
+struct Step {
+  double dt;
+  int n;
+};
+__global__ void flow(const double *u, double *v, Step step) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < step.n) v[i] = u[i] + step.dt * sin(u[i]) * u[i ? i - 1 : step.n - 1];
+}
+__global__ void add(double *u, const double *force, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) u[i] += force[i];
+}
+
+void captured(double *x, const double *force, int n, int steps, double dt) {
+  double *u, *v, *f;
+  cudaMalloc(&u, n * sizeof(double));
+  cudaMalloc(&v, n * sizeof(double));
+  cudaMalloc(&f, n * sizeof(double));
+  cudaMemcpy(u, x, n * sizeof(double), cudaMemcpyHostToDevice);
+  cudaStream_t stream, other;
+  cudaEvent_t fork, join;
+  cudaStreamCreate(&stream);
+  cudaStreamCreate(&other);
+  cudaEventCreate(&fork);
+  cudaEventCreate(&join);
+  bool made = false;
+  cudaGraph_t graph;
+  cudaGraphExec_t instance;
+  for (int s = 0; s < steps; s++) {
+    if (!made) {
+      cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+      cudaEventRecord(fork, stream);
+      cudaStreamWaitEvent(other, fork, 0);
+      cudaMemcpyAsync(f, force, n * sizeof(double), cudaMemcpyHostToDevice, other);
+      cudaEventRecord(join, other);
+      double *from = u, *to = v;
+      for (int k = 0; k < 2; k++, std::swap(from, to)) flow<<<(n + 31) / 32, 32, 0, stream>>>(from, to, Step{dt, n});
+      cudaStreamWaitEvent(stream, join, 0);
+      add<<<(n + 63) / 64, 64, 0, stream>>>(u, f, n);
+      cudaStreamEndCapture(stream, &graph);
+      cudaGraphInstantiate(&instance, graph, NULL, NULL, 0);
+      cudaGraphDestroy(graph);
+      made = true;
+    }
+    cudaGraphLaunch(instance, stream);
+    cudaStreamSynchronize(stream);
+  }
+  if (made) cudaGraphExecDestroy(instance);
+  cudaMemcpy(x, u, n * sizeof(double), cudaMemcpyDeviceToHost);
+  cudaFree(u);
+  cudaFree(v);
+  cudaFree(f);
+}
+
+void by_hand(double *x, const double *force, int n, int steps, double dt) {
+  double *u, *v;
+  cudaMalloc(&u, n * sizeof(double));
+  cudaMalloc(&v, n * sizeof(double));
+  cudaGraph_t graph;
+  cudaGraphExec_t instance;
+  cudaGraphNode_t in, step, added, back, out;
+  cudaGraphCreate(&graph, 0);
+  cudaGraphAddMemcpyNode1D(&in, graph, nullptr, 0, u, x, n * sizeof(double), cudaMemcpyHostToDevice);
+  Step by{dt, n};
+  void *first[] = {&u, &v, &by}, *second[] = {&v, &force, &n};
+  cudaKernelNodeParams params = {(void *)flow, dim3((n + 31) / 32), dim3(32), 0, first, nullptr};
+  cudaGraphAddKernelNode(&step, graph, &in, 1, &params);
+  params.func = (void *)add;
+  params.kernelParams = second;
+  cudaGraphAddKernelNode(&added, graph, &step, 1, &params);
+  cudaGraphAddMemcpyNode1D(&out, graph, &added, 1, x, v, n * sizeof(double), cudaMemcpyDeviceToHost);
+  cudaMemsetParams zeros = {v, 0, 0, sizeof(double), 1, 1};
+  cudaGraphAddMemsetNode(&back, graph, &out, 1, &zeros);
+  cudaGraphInstantiate(&instance, graph, 0);
+  cudaStream_t stream = 0;
+  for (int s = 0; s < steps; s++) {
+    by.dt = 0;  // was captured by value
+    cudaGraphLaunch(instance, stream);
+  }
+  cudaGraphExecDestroy(instance);
+  cudaGraphDestroy(graph);
+  cudaFree(u);
+  cudaFree(v);
+}
+
+void updated(double *x, const double *force, int n, int steps, double dt) {
+  cudaGraphExec_t instance = nullptr;
+  cudaStream_t stream = 0;
+  double *u;
+  cudaMallocManaged(&u, n * sizeof(double));
+  for (int s = 0; s < steps; s++) {
+    cudaGraph_t graph;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    flow<<<(n + 31) / 32, 32, 0, stream>>>(x, u, Step{dt * (s + 1), n});
+    cudaMemcpyAsync(x, u, n * sizeof(double), cudaMemcpyDefault, stream);
+    cudaStreamEndCapture(stream, &graph);
+    if (!instance) cudaGraphInstantiate(&instance, graph, 0);
+    else {
+      cudaGraphExecUpdateResultInfo info;
+      cudaGraphExecUpdate(instance, graph, &info);
+    }
+    cudaGraphDestroy(graph);
+    cudaGraphLaunch(instance, stream);
+  }
+  cudaGraphExecDestroy(instance);
+  cudaFree(u);
+}
+
+void read_in_a_capture(double *x, const double *force, int n, int, double) {
+  cudaGraph_t graph;
+  cudaStreamBeginCapture(0, cudaStreamCaptureModeRelaxed);
+  add<<<1, 32>>>(x, force, n);
+  cudaMemcpy(x, force, n * sizeof(double), cudaMemcpyHostToDevice);
+  cudaStreamEndCapture(0, &graph);
+  cudaGraphDestroy(graph);
+}
+void product_in_a_capture(double *x, const double *force, int n, int, double dt) {
+  cublasHandle_t handle;
+  cudaGraph_t graph;
+  cublasCreate(&handle);
+  cudaStreamBeginCapture(0, cudaStreamCaptureModeRelaxed);
+  cublasDaxpy(handle, n, &dt, force, 1, x, 1);
+  cudaStreamEndCapture(0, &graph);
+  cudaGraphDestroy(graph);
+}
