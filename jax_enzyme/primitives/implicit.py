@@ -68,8 +68,8 @@ def implicit(
     """
     check_formals(kernel.signature, "an implicit function")
     floating = [r.name for r in kernel.signature.results if r.dtype not in INTEGERS | {"bool"}]
-    given = () if result is None else (result,) if isinstance(result, str | int) else result
-    names = [_named(kernel, r) for r in given] if result is not None else floating
+    given = result if isinstance(result, Sequence) and not isinstance(result, str) else [result]
+    names = floating if result is None else [_named(kernel, r) for r in given]
     _check_results(kernel, names, floating)
     if isinstance(residual, Kernel):
         _check_residual(kernel, residual, names)
@@ -81,10 +81,10 @@ def implicit(
 def _named(kernel: Kernel, result: Any) -> str:
     """The name of a result that is given by name or by place."""
     results = kernel.signature.results
-    if type(result) is int and -len(results) <= result < len(results):
-        return results[result].name
     if isinstance(result, str):
         return result
+    if isinstance(result, int | np.integer) and not isinstance(result, bool) and -len(results) <= result < len(results):
+        return results[int(result)].name
     listed = f"the results of `{kernel.__name__}` are {', '.join(map(str, results))}"
     raise ArgumentError(f"result={result!r} is neither the name nor the place of a result", listed)
 

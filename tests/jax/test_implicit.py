@@ -121,7 +121,13 @@ def test_what_does_not_fit() -> None:
         je.implicit(root, cubic, result="z")
     with pytest.raises(je.ArgumentError, match="result=1 is neither the name nor the place"):
         je.implicit(root, cubic, result=1)
-    assert jax.grad(je.implicit(root, cubic, result=0))(3.0, 2.0) == jax.grad(je.implicit(root, cubic))(3.0, 2.0)
+    for neither in (True, 0.5, {"x"}, np.int64(1)):
+        with pytest.raises(je.ArgumentError, match="neither the name nor the place"):
+            je.implicit(root, cubic, result=neither)
+    for first in (0, np.int64(0), np.uint8(0)):
+        assert jax.grad(je.implicit(root, cubic, result=first))(3.0, 2.0) == jax.grad(je.implicit(root, cubic))(
+            3.0, 2.0
+        )
     with pytest.raises(je.ArgumentError, match="parameter `x` is neither"):
         je.implicit(root, left)
     with pytest.raises(je.ArgumentError, match="no solver"):
