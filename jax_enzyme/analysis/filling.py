@@ -15,7 +15,7 @@ from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 _Bytes = tuple[int, int]
 """The first byte, and the one behind the last."""
@@ -91,14 +91,16 @@ class Filling:
         self._root = root
         self._facts = facts
 
-    def written(self, pointer: Value, size: int, block: BasicBlock, buffer: Argument) -> Written | None:
-        """What an access writes, in a block that every run of the function comes to in every iteration of the loops
-        around it."""
-        repeats = self.nest(block)
+    def written(
+        self, pointer: Value, size: int, block: BasicBlock, site: Value, within: Loop | None = None
+    ) -> Written | None:
+        """What an access writes of a buffer, in a block that every run of the function, or every iteration of a loop,
+        comes to in every iteration of the loops around it; the same bytes each time."""
+        repeats = self.nest(block, within)
         if repeats is None:
             return None
         try:
-            place = self._facts.form(pointer).polynomial - Polynomial.atom(self._facts.leaf(buffer))
+            place = self._facts.form_at(pointer, block).polynomial - Polynomial.atom(self._facts.leaf(site))
         except TooComplex:
             return None
         factors = place.linear
@@ -107,10 +109,12 @@ class Filling:
         runs = [Run.of(factors.pop(self._facts.iteration(loop), 0), count + 1) for loop, count in repeats.items()]
         return None if factors else Written.of(place.constant_term, size, runs)
 
-    def nest(self, block: BasicBlock) -> dict[Loop, int] | None:
+    def nest(self, block: BasicBlock, within: Loop | None = None) -> dict[Loop, int] | None:
         """How often the loops around a block repeat, each of which runs through, and runs what is inside once per
         iteration."""
-        outside, found = run_through(self._facts, block) or (block, None)
+        outside, found = run_through(self._facts, block, within) or (block, None)
+        if within is not None:
+            return found if self._facts.once_per_iteration(outside, within) else None
         ends = (b for b in self._root.blocks if b.terminator.opcode == "ret" and not _fails(b))
         return found if all(self._facts.dominators.dominates(outside, end) for end in ends) else None
 

@@ -95,7 +95,7 @@ class Independence:
 
     @cached_property
     def _private(self) -> PrivateMemory:
-        return PrivateMemory(self._function, self._facts, self._memory, self.count)
+        return PrivateMemory(self._function, self._facts, self._memory)
 
     @cached_property
     def _points_to(self) -> PointsTo:

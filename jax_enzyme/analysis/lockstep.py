@@ -308,19 +308,20 @@ class InLockstep(Independence):
         size = argument_size(item.site) if isinstance(item.site, Argument) else room(self._layout, item)
         if len(sizes) != 1 or size is None or not (each := sizes.pop()) or size % each:
             return None
-        if any((a.size or 1) % each or not self._is_in_units(a.pointer, each) for a in inside):
+        if any((a.size or 1) % each or not self._is_in_units(a, item.site, each) for a in inside):
             return None
         how = self._private.renewal(item, inside, loop, size)
         return None if how is None else (how, each, size)
 
-    def _is_in_units(self, pointer: Value, each: int) -> bool:
+    def _is_in_units(self, access: Access, site: Value | None, each: int) -> bool:
         """Is all that is added to the address of an object a multiple of so many bytes?"""
-        while isinstance(pointer, I.GetElementPtr):
-            constant, steps = self._layout.steps(pointer.source_type, pointer.operands[1:])
-            if constant % each or any(size % each for _, size in steps):
-                return False
-            pointer = pointer.operands[0]
-        return True
+        if site is None:
+            return False
+        try:
+            address = self._facts.form_at(access.pointer, self._home(access.instruction)).polynomial
+        except TooComplex:
+            return False
+        return all(by % each == 0 for by in (address - Polynomial.atom(self._facts.leaf(site))).terms.values())
 
     def _free_stores(self, inside: list[Access], loop: Loop) -> dict[I.Instruction, I.Instruction] | None:
         """The stores of what is added to numbers in an object, with the loads of these; None where an order is kept."""

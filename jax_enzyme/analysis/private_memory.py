@@ -13,15 +13,15 @@ the last one wrote to the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.extents import room
+from jax_enzyme.analysis.filling import Filling, Written, are_all
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects
-from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
@@ -40,16 +40,14 @@ class Renewal(Enum):
 
 
 class PrivateMemory:
-    """What is asked about one function; `count` says how often a loop runs."""
+    """What is asked about one function."""
 
-    def __init__(
-        self, function: Function, facts: Recurrences, memory: MemoryUses, count: Callable[[Loop], int | None]
-    ) -> None:
+    def __init__(self, function: Function, facts: Recurrences, memory: MemoryUses) -> None:
         self._function = function
         self._facts = facts
         self._loops = facts.loops
         self._memory = memory
-        self._count = count
+        self._filling = Filling(function, facts)
 
     def is_private(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
         """Is an object local memory that nothing outside of the loop uses, but to clear it before or free it behind?
@@ -84,12 +82,12 @@ class PrivateMemory:
         reads = [a.instruction for a in inside if a.reads]
         first = [w for w in swept if all(self._in_order(w, r, loop) for r in reads)]
         rest = [a.instruction for a in inside if a.writes and a.instruction not in first]
-        if _covers((swept[w] for w in first if all(self._in_order(w, o, loop) for o in rest)), size):
+        if are_all((swept[w] for w in first if all(self._in_order(w, o, loop) for o in rest)), size):
             return Renewal.WRITTEN
         last = [w for w in swept if clears(w)]
         others = [a.instruction for a in inside if a.writes and a.instruction not in last]
         ends = (swept[w] for w in last if all(self._is_over(o, w, loop) for o in others))
-        return Renewal.CLEARED if _covers(ends, size) else None
+        return Renewal.CLEARED if are_all(ends, size) else None
 
     def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in an iteration, and out of reach of all others?"""
@@ -145,30 +143,15 @@ class PrivateMemory:
         last, others = ([w for w in writes if clears(w) is cleared] for cleared in (True, False))
         if Mark.REVERSED not in marks or not all(self._is_over(o, c, loop) for o in others for c in last):
             return False
-        return _covers((s for c in last if (s := writes[c]) is not None), room(self._memory.layout, item))
+        size = room(self._memory.layout, item)
+        return size is not None and are_all((s for c in last if (s := writes[c]) is not None), size)
 
-    def _swept(self, access: Access, item: MemoryObject, loop: Loop) -> tuple[int, int] | None:
-        """From and to which byte of an object every iteration writes, all of them, one after the other if in a loop."""
-        block, size = self._facts.block_of[access.instruction], access.size
-        around = self._loops.loop_of[block]
-        if around is None or size is None or item.site is None or len(access.objects) != 1:
+    def _swept(self, access: Access, item: MemoryObject, loop: Loop) -> Written | None:
+        """The bytes of an object that every iteration writes by an access, the same ones each time."""
+        if access.size is None or item.site is None or len(access.objects) != 1:
             return None
-        outer, times = (block, 1) if around is loop else (around.preheader, self._count(around))
-        if outer is None or times is None or not self._facts.once_per_iteration(outer, loop):
-            return None
-        if not self._facts.once_per_iteration(block, around) or (around is not loop and len(around.exit_edges) != 1):
-            return None
-        try:
-            base = Polynomial.atom(self._facts.leaf(item.site))
-            offset = self._facts.form_at(access.pointer, block).polynomial - base
-            first, *steps = offset.coefficients(self._facts.iteration(around))
-        except TooComplex:
-            return None
-        step = steps[0].value if steps else 0
-        if first.value is None or step is None or len(steps) > 1 or (times > 1 and abs(step) != size):
-            return None
-        ends = (first.value, first.value + step * (times - 1))
-        return min(ends), max(ends) + size
+        block = self._facts.block_of[access.instruction]
+        return self._filling.written(access.pointer, access.size, block, item.site, loop)
 
     def is_held(self, item: MemoryObject) -> bool:
         return any(item in held for held in self._memory.points_to.contents.values())
@@ -181,11 +164,3 @@ class PrivateMemory:
             return int_value(site.operands[0]) is not None
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
-
-
-def _covers(ranges: Iterable[tuple[int, int]], size: int | None) -> bool:
-    """Whether ranges of bytes together are all of an object."""
-    end = 0
-    for low, high in sorted(ranges):
-        end = max(end, high) if low <= end else end
-    return size is not None and end >= size

@@ -50,12 +50,15 @@ def trip_count(facts: IntegerFacts, loop: Loop) -> TripCount:
     return TripCount(exact, min(maxima, default=None))
 
 
-def run_through(facts: IntegerFacts, block: BasicBlock) -> tuple[BasicBlock, dict[Loop, int]] | None:
-    """Where control comes from into the loops around a block, and how often each of them repeats, innermost first: all
-    run through, and run the block once in each iteration. None where that is not so."""
+def run_through(
+    facts: IntegerFacts, block: BasicBlock, within: Loop | None = None
+) -> tuple[BasicBlock, dict[Loop, int]] | None:
+    """Where control comes from into the loops around a block (in an iteration of one that it is `within`), and how
+    often each of them repeats, innermost first: all run through, and run the block once in each iteration. None where
+    that is not so."""
     found: dict[Loop, int] = {}
     loop = facts.loops.loop_of.get(block)
-    while loop is not None:
+    while loop is not None and loop is not within:
         count = facts.trip_count(loop).exact if len(loop.latches) == 1 and loop.exiting == loop.latches else None
         if loop.preheader is None or count is None or count.value is None or not facts.once_per_iteration(block, loop):
             return None

@@ -43,7 +43,7 @@ from jax_enzyme.rules.declare import Declarations, overload, splat
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.joined_ends import first_ends, join_ends
 from jax_enzyme.transform.loop_hints import ask
-from jax_enzyme.transform.rewriting import computed_before, local, phis
+from jax_enzyme.transform.rewriting import computed_before, local, phis, split_before
 
 _ALIGNMENT = 64
 _STACK = 1 << 17
@@ -123,21 +123,15 @@ def _short_copy(instruction: I.Instruction, types: Mapping[Value, set[T.Type]]) 
 
 def _copy_loop(root: Function, block: BasicBlock, call: I.Call, type_: T.Type, count: int) -> BasicBlock:
     """What is behind the loop that a copy becomes."""
-    index = block.instructions.index(call)
-    each, after = BasicBlock(), BasicBlock()
-    after.instructions = block.instructions[index + 1 :]
-    del block.instructions[index:]
-    for successor in after.successors:
-        for phi in phis(successor):
-            phi.targets = [after if t is block else t for t in phi.targets]
+    after, each = split_before(root, block, block.instructions.index(call)), BasicBlock()
+    del after.instructions[0]
+    root.blocks.insert(root.blocks.index(after), each)
     Builder(block).br(each)
     at = Builder(each)
     number = at.phi(T.I64, [(const_int(T.I64, 0), block)])
     target, source = call.operands[:2]
     at.store(at.load(type_, at.gep(type_, source, [number]), 1), at.gep(type_, target, [number]), 1)
     at.count_on(number, each, const_int(T.I64, count), after)
-    place = root.blocks.index(block) + 1
-    root.blocks[place:place] = [each, after]
     return after
 
 

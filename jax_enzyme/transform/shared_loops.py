@@ -34,7 +34,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import computed_before, local, phis, redirect_phis
+from jax_enzyme.transform.rewriting import computed_before, local, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
@@ -408,8 +408,7 @@ class Sharing:
         for number, (source, target) in enumerate(self._ways, 1):
             block = BasicBlock(name=f"failed{number}")
             Builder(block).br(target)
-            for phi in phis(target):
-                phi.targets = [block if b is source else b for b in phi.targets]
+            redirect_phis(target, source, block)
             switch.add(const_int(T.I64, number), block)
             blocks.append(block)
         end.insert(switch)

@@ -196,3 +196,17 @@ void above(int n, int d, int first, const double *w, double *a) {
         a[i * d] = sum;
     }
 }
+
+/* A matrix that every iteration fills, row by row. */
+double matrices(int n, int d, const double *x, double *u) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) u[j * d + k] = x[i * d + j] * x[i * d + k] + j;
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) sum = sum * 0.5 + u[j * d + k] / (1 + u[k * d + j] * u[k * d + j]);
+        total += sin(sum);
+    }
+    return total;
+}

@@ -21,6 +21,7 @@ from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -173,15 +174,4 @@ class Snapshots:
         slopes = address.inner.linear
         if slopes is None or not all(isinstance(atom, Iteration) for atom in slopes):
             return False
-        block, inner = self._block_of[load], self._code.loop_of(self._block_of[load])
-        while inner is not None:
-            count = self._recurrences.trip_count(inner).exact
-            if len(inner.exit_edges) != 1 or count is None or count.value is None:
-                return False
-            leaving = inner.exit_edges[0][0]
-            if not all(self._code.dominators.dominates(block, other) for other in (leaving, *inner.latches)):
-                return False
-            if inner is loop:
-                return True
-            block, inner = inner.header, inner.parent
-        return False
+        return run_through(self._recurrences, self._block_of[load], loop.parent) is not None
