@@ -59,6 +59,11 @@ def test_numbers_and_integers_of_c(n: int) -> None:
     assert np.isnan(reverse).any()
 
 
+def test_numbers_of_c_that_are_copied_to_and_fro() -> None:
+    signature = "where: i32[2], n: i32, x: f64[n], out y: f64[n]"
+    check("work_array.c", "moved", "c", signature, {"n": 4}, [np.array([3, 4], np.int32), positive(4)])
+
+
 def test_numbers_of_halves_that_were_computed_from_numbers_are_refused() -> None:
     need("flang-22")
     kernel = native((KERNELS / FILE).read_text(), "made", SIGNATURE, {"m": 3}, lang="fortran")

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import BITS, HELD, MADE, PARTS, Cause
+from jax_enzyme.ad.facts.half_numbers import takes_half
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
@@ -31,7 +32,7 @@ from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.analysis.tabled_bits import is_tabled
-from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
+from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_integer_of_c, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -268,16 +269,17 @@ class BitChecks:
         return None
 
     def _is_plain_integer(self, access: I.Store | I.Load) -> bool:
-        """Whether an integer variable of Fortran is written that has nothing to do with numbers that vary, but where
-        doubles may lie that do."""
-        if not isinstance(access, I.Store) or not is_fortran_integer(self.module, self.origin.get(access, access)):
+        """Whether an integer variable is written that has nothing to do with numbers that vary, but where doubles may
+        lie that do; in C where such integers are read."""
+        original = self.origin.get(access, access)
+        if not isinstance(access, I.Store) or access.operands[0] in self._computed:
             return False
+        if is_integer_of_c(self.module, original):
+            return takes_half(self.module, self.activity, access, original)
         value = access.operands[0]
-        if not isinstance(value.type, T.IntType) or value.type.bits >= WORD:
+        if not isinstance(value.type, T.IntType) or value.type.bits >= WORD or value in self.activity.varied:
             return False
-        if value in self._computed or value in self.activity.varied:
-            return False
-        return self.activity.numbers.are_at_most_doubles(access)
+        return is_fortran_integer(self.module, original) and self.activity.numbers.are_at_most_doubles(access)
 
     def _is_number_alone(self, value: Value, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether nobody but who reads a number that may be there can read an integer that is stored."""
