@@ -35,6 +35,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
+from jax_enzyme.transform.nested_choices import join_steps, searches, steps_of
 from jax_enzyme.transform.rewriting import Change, phis, remove_dead, replace_values, rewrite
 
 _EXTREMES = {"llvm.maxnum.": "ogt", "llvm.minnum.": "olt"}
@@ -47,7 +48,7 @@ def name_choices(function: ArrayFunction) -> ArrayFunction:
     if not has_marks(given):
         return function
     root = given.functions[function.symbol]
-    if not any(_extremes(given, root)) and not any(_guarded(given, root)):
+    if not any(_extremes(given, root)) and not any(_guarded(given, root)) and not _has_nested(given, root):
         return function
     module = clone(given)
     root = module.functions[function.symbol]
@@ -57,7 +58,19 @@ def name_choices(function: ArrayFunction) -> ArrayFunction:
     rewrite(root, extremes.get)
     for block, leader, joins in list(_guarded(module, root)):
         _without_guard(root, block, leader, joins)
+    for loop in list(_marked(module, root)):
+        join_steps(root, loop, uses(root), _home(root))
     return replace(function, module=module)
+
+
+def _has_nested(module: Module, root: Function) -> bool:
+    """Does an iteration of a marked loop look for something in several steps?"""
+    used, home = uses(root), _home(root)
+    return any(len(s.steps) > 2 for loop in _marked(module, root) for s in searches(loop, used, home))
+
+
+def _home(root: Function) -> dict[Value, BasicBlock]:
+    return {i: b for b in root.blocks for i in b.instructions}
 
 
 def _better(best: Value, call: I.Call, relation: str, at: Builder) -> Value:
@@ -132,7 +145,7 @@ def _without_guard(root: Function, block: BasicBlock, leader: _Join, joins: list
 def note_choices(module: Module, root: Function) -> None:
     """Has loops say whether anything was chosen, in place, where that is to be known."""
     used = uses(root)
-    home: dict[Value, BasicBlock] = {i: b for b in root.blocks for i in b.instructions}
+    home = _home(root)
     for loop in _marked(module, root):
         found = [c for c in choices(phis(loop.header), used, loop.blocks, home) if not c.strict]
         for leader in (c for c in found if any(f.leader is c for f in found)):
@@ -155,18 +168,20 @@ def _marked(module: Module, root: Function) -> Iterator[Loop]:
             yield loop
 
 
-def _extremes(module: Module, root: Function) -> Iterator[tuple[I.Phi, I.Call, str]]:
-    """The calls by which loops look for an extreme, with the phi that holds it and the relation of something better."""
-    used = uses(root)
+def _extremes(module: Module, root: Function) -> Iterator[tuple[Value, I.Call, str]]:
+    """The calls by which loops look for an extreme, with what holds it before and the relation of something better."""
+    used, home = uses(root), _home(root)
     for loop in _marked(module, root):
         for phi in phis(loop.header):
-            start, call = loop.ends(phi) or (None, None)
-            if not isinstance(start, ConstantFloat) or not isinstance(call, I.Call):
+            start, _ = loop.ends(phi) or (None, None)
+            if not isinstance(start, ConstantFloat) or not _is_number(start):
                 continue
-            relation = next((r for prefix, r in _EXTREMES.items() if callee_name(call).startswith(prefix)), None)
-            alone = [u for u, _ in used[phi]] == [call]
-            if relation is not None and alone and _is_number(start):
-                yield phi, call, relation
+            for prefix, relation in _EXTREMES.items():
+                steps = steps_of(phi, loop, used, home, lambda user, _, name=prefix: callee_name(user).startswith(name))
+                calls = [s for s in steps or () if isinstance(s, I.Call)]
+                held = [[v for v in call.arguments if steps and v in steps] for call in calls]
+                if all(len(values) == 1 for values in held):
+                    yield from ((best, call, relation) for (best,), call in zip(held, calls, strict=True))
 
 
 def _is_number(constant: ConstantFloat) -> bool:

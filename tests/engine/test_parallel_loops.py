@@ -1201,6 +1201,36 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "extremes that each iteration looks for in loops": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 60 };
+  double hi = 0, lo = 9, last = -3, top = -1, where = 0;
+#pragma omp parallel for reduction(max : hi, last) reduction(min : lo)
+  for (int i = 0; i < M; i++)
+    for (int j = i % 3; j < M; j++) {
+      double v = sin(5 * x[i * M + j]);
+      hi = fmax(hi, v * x[i]);
+      if (v * x[j] < lo) lo = v * x[j];
+      if (v * x[7] >= last) last = v * x[7];
+    }
+#pragma omp parallel
+  {
+    double best = -1, at = 0;
+#pragma omp for nowait
+    for (int i = 0; i < M; i++)
+      for (int j = 0; j < M; j++) {
+        double v = sin(7 * x[i * M + j]) * x[M * M - i];
+        at = v > best ? i * j : at;
+        best = v > best ? v : best;
+      }
+#pragma omp critical
+    if (best > top) top = best, where = at;
+  }
+  for (int i = 0; i < n; i++) y[i] = x[i] * hi + lo * last * x[n - 1 - i] + top * where;
+}""",
+        "pjv",
+    ),
     "sums in memory that is made only sometimes": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {

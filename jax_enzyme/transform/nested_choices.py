@@ -1,0 +1,200 @@
+"""What an iteration of a marked loop looks for in several steps, as one step of what it has found.
+
+    before                                                  after
+    %best = phi [ %b0, %entry ], [ %b, %latch ]             %best = phi [ %b0, %entry ], [ %next, %latch ]
+    %inner = phi [ %best, %body ], [ %b, %loop ]            %inner = phi [ -inf, %body ], [ %b, %loop ]
+    %better = fcmp ogt %a, %inner                           ...
+    %b = select %better, %a, %inner                         %b = select %better, %a, %inner
+                                                            %found = fcmp ogt %b, %best
+                                                            %next = select %found, %b, %best
+
+So it has the one form that is known to run in any order (`transform.named_choices`). Where of equals the first one
+counts, it does in both, and what starts with the worst of all numbers replaces nothing that the loop would not have
+replaced. What belongs to the best one goes with it. Where the last one counts, an iteration that finds nothing may
+replace the worst of all numbers by itself: nothing may belong to it then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_float, zero
+from jax_enzyme.ir.module import Function, Uses
+from jax_enzyme.ir.values import BasicBlock, Constant, Value
+from jax_enzyme.transform.rewriting import phis
+
+_STRICT = {"olt": "ogt", "ogt": "olt"}
+_LOOSE = {"ole": "oge", "oge": "ole", "ule": "uge", "uge": "ule"}
+_TURNED = {**_STRICT, **_LOOSE}
+"""Relations, and what they are of the two the other way round: of equals the first one counts, or the last one."""
+_NEGATED = {"uge": "olt", "ule": "ogt", "ogt": "ule", "olt": "uge", "ugt": "ole", "ult": "oge"}
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What a phi of a header becomes in an iteration: `steps`, of which the last one is what it is next."""
+
+    held: I.Phi
+    last: Value
+    steps: Mapping[Value, BasicBlock]
+
+    def changes(self) -> list[I.Select]:
+        return [s for s in self.steps if isinstance(s, I.Select)]
+
+    def step_of(self, change: I.Select) -> Value:
+        """What stays where nothing is chosen."""
+        return next(v for v in change.operands[1:] if v in self.steps)
+
+
+def searches(loop: Loop, used: Uses, home: Mapping[Value, BasicBlock]) -> Iterator[Search]:
+    """The phis of a loop's header that are changed by selects alone, and asked for by comparisons alone."""
+    for phi in phis(loop.header):
+        found = _search(phi, loop, used, home)
+        if found is not None:
+            yield found
+
+
+def join_steps(root: Function, loop: Loop, used: Uses, home: Mapping[Value, BasicBlock]) -> None:
+    """Makes one step of several in each iteration of a loop, in place."""
+    if loop.exiting != loop.latches or len(loop.exit_edges) != 1:
+        return
+    by_conditions: dict[frozenset[Value], list[Search]] = {}
+    for found in searches(loop, used, home):
+        by_conditions.setdefault(frozenset(s.operands[0] for s in found.changes()), []).append(found)
+    for conditions, group in by_conditions.items():
+        relations = {s: _relation(s, conditions) for s in group}
+        leader = next((s for s in group if relations[s] is not None), None)
+        if leader is None or len(leader.steps) == 2 or not _is_alone(conditions, group, leader, used):
+            continue
+        relation = relations[leader] or ""
+        start = next(v for v, b in leader.held.incoming if b not in loop)
+        if relation in _STRICT or (len(group) == 1 and isinstance(start, Constant)):
+            _join(root, loop, group, leader, relation)
+
+
+def _search(phi: I.Phi, loop: Loop, used: Uses, home: Mapping[Value, BasicBlock]) -> Search | None:
+    if not isinstance(phi.type, T.FloatType | T.IntType):
+        return None
+    asked: set[Value] = set()
+
+    def is_change(user: I.Instruction, index: int) -> bool | None:
+        if isinstance(user, I.Compare):
+            asked.add(user)
+            return None
+        return isinstance(user, I.Select) and index > 0
+
+    steps = steps_of(phi, loop, used, home, is_change)
+    if steps is None:
+        return None
+    found = Search(phi, phi.operands[phi.targets.index(loop.latches[0])], steps)
+    changes = found.changes()
+    if any(sum(v in steps for v in s.operands[1:]) != 1 for s in changes):
+        return None
+    return found if asked <= {s.operands[0] for s in changes} else None
+
+
+def steps_of(
+    phi: I.Phi,
+    loop: Loop,
+    used: Uses,
+    home: Mapping[Value, BasicBlock],
+    is_change: Callable[[I.Instruction, int], bool | None],
+) -> dict[Value, BasicBlock] | None:
+    """What a phi of a loop's header comes to in an iteration, with the blocks: changes of it, and phis that join these.
+    None where it is not changed, or where something else asks for it; who `is_change` says None of may."""
+    ends = loop.ends(phi)
+    steps: dict[Value, BasicBlock] = {phi: loop.header}
+    pending: list[Value] = [phi]
+    while pending:
+        value = pending.pop()
+        for user, index in used.get(value, ()):
+            if home[user] not in loop:
+                if ends is None or value is not ends[1]:
+                    return None
+            elif (changes := isinstance(user, I.Phi) or is_change(user, index)) is False:
+                return None
+            elif changes and user not in steps:
+                steps[user] = home[user]
+                pending.append(user)
+    joins = [s for s in steps if isinstance(s, I.Phi) and s is not phi]
+    ways_meet = len({steps[j] for j in joins}) == len(joins) and all(v in steps for j in joins for v in j.operands)
+    is_changed = ends is not None and ends[1] in steps and len(joins) + 1 < len(steps)
+    return steps if ways_meet and is_changed else None
+
+
+def _relation(search: Search, conditions: Collection[Value]) -> str | None:
+    """How what is chosen is to what it replaces, where each step looks for that."""
+    if not isinstance(search.held.type, T.FloatType) or search.held.type.kind not in ("float", "double"):
+        return None
+    found: set[str | None] = set()
+    for change in search.changes():
+        compared, step = change.operands[0], search.step_of(change)
+        if not isinstance(compared, I.Compare) or compared.opcode != "fcmp":
+            return None
+        if set(compared.operands) != set(change.operands[1:]):
+            return None
+        stays = change.operands[1] is step
+        relation = _NEGATED.get(compared.predicate) if stays else compared.predicate
+        found.add(_TURNED.get(relation or "") if compared.operands[0] is step else relation)
+    relation = found.pop() if len(found) == 1 and len(search.changes()) == len(conditions) else None
+    return relation if relation in _TURNED else None
+
+
+def _is_alone(conditions: Collection[Value], group: list[Search], leader: Search, used: Uses) -> bool:
+    """Do the conditions decide about these searches alone, which all take the ways of the leader, and do they ask for
+    what that holds alone?"""
+    changes = {s for search in group for s in search.changes()}
+    if any(user not in changes for c in conditions for user, _ in used[c]):
+        return False
+    others = [s for s in group if s is not leader]
+    asking = {user for s in others for step in s.steps for user, _ in used.get(step, ())}
+    return asking.isdisjoint(conditions) and all(_goes_with(s, leader) for s in others)
+
+
+def _goes_with(search: Search, leader: Search) -> bool:
+    """Is a search changed, and joined, wherever its leader is?"""
+    twins: dict[Value, Value] = {search.held: leader.held}
+    joins = {leader.steps[s]: s for s in leader.steps if isinstance(s, I.Phi)}
+    changes = {s.operands[0]: s for s in leader.changes()}
+    for step in search.steps:
+        assert isinstance(step, I.Phi | I.Select)
+        twin = joins.get(search.steps[step]) if isinstance(step, I.Phi) else changes.get(step.operands[0])
+        if twin is None:
+            return False
+        twins[step] = twin
+    if len(set(twins.values())) != len(leader.steps) or twins.get(search.last) is not leader.last:
+        return False
+    for step, twin in twins.items():
+        if isinstance(step, I.Phi) and isinstance(twin, I.Phi) and step is not search.held:
+            ways = dict((b, v) for v, b in twin.incoming)
+            if any(twins[v] is not ways[b] for v, b in step.incoming):
+                return False
+        elif isinstance(step, I.Select) and isinstance(twin, I.Select):
+            kept, kept_too = search.step_of(step), leader.step_of(twin)
+            if twins[kept] is not kept_too or step.operands.index(kept) != twin.operands.index(kept_too):
+                return False
+    return True
+
+
+def _join(root: Function, loop: Loop, group: list[Search], leader: Search, relation: str) -> None:
+    worst = const_float(leader.held.type, -inf if relation[1] == "g" else inf)
+    starts: dict[Value, Value] = {s.held: worst if s is leader else zero(s.held.type) for s in group}
+    for block in loop.blocks:
+        for instruction in block.instructions:
+            instruction.operands[:] = [starts.get(v, v) for v in instruction.operands]
+    latch = loop.latches[0]
+    at = Builder(BasicBlock())
+    better = at.fcmp(relation, leader.last, leader.held)
+    left: dict[Value, Value] = {s.last: at.select(better, s.last, s.held) for s in group}
+    latch.instructions[-1:-1] = at.block.instructions
+    for search in group:
+        search.held.incoming = [(left[v] if b is latch else v, b) for v, b in search.held.incoming]
+    for block in root.blocks:
+        if block not in loop:
+            for instruction in block.instructions:
+                instruction.operands[:] = [left.get(v, v) for v in instruction.operands]
