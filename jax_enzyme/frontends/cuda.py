@@ -63,6 +63,8 @@ _WRITE = (
 )  # fmt: skip
 _LIBRARY = re.compile(r"cublas(?:I?[SD](?!et|es)[a-z]|[GS]et(?:Vector|Matrix))|cufftExec|cusolverDn[SD](?!et|es)[a-z]")
 """What computes in libraries, or copies for them."""
+_MEANT = "as meant, 1"
+"""What `_as_meant` makes of a module; changes whenever it makes another one."""
 _REWRITTEN, _OVERLAY = "launches.cu", "launches.yaml"
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
 
@@ -71,19 +73,19 @@ def compile_cuda(source: Source, flags: Sequence[str]) -> str:
     """The NVVM IR of CUDA C++; NVVM IR itself, as text or bitcode, is taken as it is."""
     if _is_ir(source):
         return read_ir(source, flags)
-    return _EXTERNAL.sub("", _as_meant(_compiled(source, flags, _DEVICE)))
+    return _EXTERNAL.sub("", _compiled(source, flags, _DEVICE))
 
 
 def compile_cuda_host(source: Source, flags: Sequence[str]) -> str | None:
     """The IR of the host functions of CUDA C++, in which a launch is a call of `cudaLaunchKernel`. None for a source
     that has none, NVVM IR."""
-    return None if _is_ir(source) else _as_meant(_compiled(source, flags, _HOST))
+    return None if _is_ir(source) else _compiled(source, flags, _HOST)
 
 
 def _as_meant(text: str) -> str:
     """CUDA programs read and write memory as other types than its own (`*(int4 *)&tile[i]`), and nvcc takes them as
     meant."""
-    module = parse(text)
+    module = parse(linking.without_imports(text))
     draw_no_conclusions(module)
     _ask_whether_captured(module)
     return to_text(module)
@@ -122,8 +124,8 @@ def _compiled_by(source: Source, flags: Sequence[str], side: Sequence[str]) -> s
         read = (*read, "-ivfsoverlay", f"{{folder}}/{_OVERLAY}")
     elif text != source.text:
         named = replace(named, contents=text.encode())
-    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE))
-    return linking.without_imports(toolchain.compile_beside(named, recipe, flags, given, ())[0])
+    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE), _as_meant, _MEANT)
+    return toolchain.compile_beside(named, recipe, flags, given, ())[0]
 
 
 def _overlay(path: Path) -> bytes:
