@@ -59,8 +59,10 @@ def run_through(
     found: dict[Loop, int] = {}
     loop = facts.loops.loop_of.get(block)
     while loop is not None and loop is not within:
-        count = facts.trip_count(loop).exact if len(loop.latches) == 1 and loop.exiting == loop.latches else None
+        count = facts.trip_count(loop).exact if len(loop.latches) == len(loop.exiting) == 1 else None
         if loop.preheader is None or count is None or count.value is None or not facts.once_per_iteration(block, loop):
+            return None
+        if loop.exiting != loop.latches and not facts.loops.dominators.dominates(block, loop.exiting[0]):
             return None
         found[loop] = count.value
         block, loop = loop.preheader, loop.parent

@@ -1231,6 +1231,28 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "the largest change of a step": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 60 };
+  double u[M][M], w[M][M], most = 0, all = 0;
+  for (int i = 0; i < M; i++) for (int j = 0; j < M; j++) u[i][j] = w[i][j] = x[i * M + j];
+  for (int t = 0; t < 3; t++) {
+    most = 0;
+#pragma omp parallel for reduction(max : most)
+    for (int i = 1; i < M - 1; i++)
+      for (int j = 1; j < M - 1; j++) {
+        w[i][j] = 0.25 * sin(u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]);
+        if (fabs(w[i][j] - u[i][j]) > most) most = fabs(w[i][j] - u[i][j]);
+      }
+    all += most;
+    for (int i = 1; i < M - 1; i++) for (int j = 1; j < M - 1; j++) u[i][j] = w[i][j];
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i % M][i / M % M] + all * x[i];
+}""",
+        "pjv",
+        all=True,
+    ),
     "sums in memory that is made only sometimes": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {
