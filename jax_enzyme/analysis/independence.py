@@ -21,7 +21,6 @@ from jax_enzyme.analysis.accesses import Access, clears, is_harmless
 from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
-from jax_enzyme.analysis.integer_facts import UNKNOWN, TripCount
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
@@ -32,7 +31,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComp
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.trips import exit_count
+from jax_enzyme.analysis.trips import full_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, has_slots, is_common, marks_of
@@ -103,18 +102,13 @@ class Independence:
 
     def count(self, loop: Loop) -> int | None:
         """How many iterations a loop has that is not left early, where that is a constant."""
-        trips = self._trips(loop).exact
+        trips = full_count(self._facts, loop).exact
         return None if trips is None or trips.value is None else trips.value + 1
-
-    def _trips(self, loop: Loop) -> TripCount:
-        if len(loop.latches) != 1 or not self._facts.once_per_iteration(loop.latches[0], loop):
-            return UNKNOWN
-        return exit_count(self._facts, loop, loop.latches[0], len(loop.exit_edges) == 1)
 
     def _length(self, loop: Loop) -> tuple[int, Polynomial] | None:
         """The most iterations that a loop has which is not left early, and how many there are, where that is no
         constant but can be computed in front of it."""
-        trips = self._trips(loop)
+        trips = full_count(self._facts, loop)
         if trips.exact is None or trips.maximum is None or trips.exact.value is not None:
             return None
         if not self._facts.is_invariant(trips.exact, loop):

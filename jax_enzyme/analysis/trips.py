@@ -95,6 +95,14 @@ def _around(loop: Loop, blocks: Collection[BasicBlock]) -> bool:
     return any(loop.header in block.successors for block in others)
 
 
+def full_count(facts: IntegerFacts, loop: Loop) -> TripCount:
+    """How often a loop goes on that is left at its one latch, where it is not left before."""
+    latch = loop.latches[0]
+    if len(loop.latches) > 1 or latch not in loop.exiting or not facts.once_per_iteration(latch, loop):
+        return UNKNOWN
+    return exit_count(facts, loop, latch, len(loop.exit_edges) == 1)
+
+
 def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
     """The first iteration in which a block that every iteration runs leaves the loop; `alone` if no other block may."""
     branch = source.terminator

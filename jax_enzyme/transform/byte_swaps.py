@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd
 
-from jax_enzyme.analysis.counters import counted, tests
+from jax_enzyme.analysis.counters import counted, repeats
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.ir import instructions as I
@@ -108,7 +108,8 @@ def _swaps(function: Function) -> Iterator[_Swap]:
             continue
         loops = Loops.of(function) if loops is None else loops
         loop = loops.loop_of.get(block)
-        length = _iterations(loop) if loop is not None and loop.blocks == {block} else 0
+        again = repeats(loop, block) if loop is not None and loop.blocks == {block} else None
+        length = again + 1 if again is not None and again < _MOST_BYTES else 0
         touching = sum(isinstance(i, I.TOUCHES_MEMORY) for i in block.instructions)
         if loop is not None and len(quads) == 1 and touching == 4 and length > 1:
             one, other = (_address(loop, load.operands[0]) for load in quads[0][:2])
@@ -185,18 +186,6 @@ def _constant_offset(pointer: Value) -> _Address:
         start += by
         pointer = pointer.operands[0]
     return _Address(pointer, start)
-
-
-def _iterations(loop: Loop) -> int:
-    """How often a loop of one block runs; 0 where that is not known, or too often."""
-    for test in tests(loop):
-        own, last, ends = test.counted, int_value(test.bound), loop.ends(test.counted.phi)
-        start = None if ends is None else int_value(ends[0])
-        if test.predicate == "ne" and not own.casts and own.added is not None and None not in (start, last):
-            assert start is not None and last is not None
-            turns, rest = divmod(last - start - own.added, own.step)
-            return 0 if rest or not 0 <= turns < _MOST_BYTES else turns + 1
-    return 0
 
 
 def _address(loop: Loop, pointer: Value) -> _Address | None:

@@ -22,7 +22,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex, emit
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.trips import exit_count
+from jax_enzyme.analysis.trips import full_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -221,10 +221,7 @@ class _Rows:
 
     def _most(self, loop: Loop) -> int:
         """How many iterations a loop has that is not left early, where that is known; else 0."""
-        latch = loop.latches[0]
-        if len(loop.latches) != 1 or latch not in loop.exiting or not self._facts.once_per_iteration(latch, loop):
-            return 0
-        exact = exit_count(self._facts, loop, latch, len(loop.exit_edges) == 1).exact
+        exact = full_count(self._facts, loop).exact
         return 0 if exact is None or exact.value is None else exact.value + 1
 
     def _elements(self, root: Value) -> int | None:
