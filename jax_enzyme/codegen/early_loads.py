@@ -1,12 +1,13 @@
-"""Short arms of a branch in an innermost loop become choices, where what they load is there in any case.
+"""Short arms of a branch in an innermost loop become choices, where what they load, if anything, is there in any case.
 
     before    br i1 %c, label %then, label %else                     after    %a = load double, ptr %left
               then: %a = load double, ptr %left                               %b = load double, ptr %right
               else: %b = load double, ptr %right                              %d = select i1 %c, double %a, double %b
 
-Upwind differences are like that, and filters that leave their rims out. LLVM does not load what the source did not load
-unless a look at a type tells it that it may; here the whole range of addresses in a buffer is known. Without branches
-a loop is made vectors, and in reverse what is added to neighbours is added behind it (`ad.plan.late_sums`).
+Upwind differences are like that, limiters, and filters that leave their rims out. LLVM does not load what the source
+did not load unless a look at a type tells it that it may; here the whole range of addresses in a buffer is known.
+Without branches a loop is made vectors, and in reverse what is added to neighbours is added behind it
+(`ad.plan.late_sums`); which arm was taken is kept without a branch, too.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def choose_loads(function: ArrayFunction) -> bool:
 
 
 def _branches(loops: Loops, loop: Loop) -> Iterator[_Branch]:
-    """The branches of a loop whose arms do little, and load something."""
+    """The branches of a loop whose arms do little."""
     for block in loops.blocks(loop):
         last = block.terminator
         if not isinstance(last, I.CondBranch) or last.targets[0] is last.targets[1]:
@@ -83,7 +84,7 @@ def _branches(loops: Loops, loop: Loop) -> Iterator[_Branch]:
         inside = [i for arm in arms if arm is not None for i in arm.instructions[:-1]]
         is_whole = behind in loop and behind is not loop.header and len(loops.cfg.preds[behind]) == 2
         fits = all(_is_cheap(i) or _is_of_address(i) or _is_plain_load(i) for i in inside)
-        is_little = sum(map(_is_cheap, inside)) <= _ARITHMETIC and any(isinstance(i, I.Load) for i in inside)
+        is_little = sum(map(_is_cheap, inside)) <= _ARITHMETIC
         if is_whole and fits and is_little:
             yield _Branch(block, (arms[0], arms[1]), behind)
 

@@ -139,6 +139,26 @@ def test_a_factor_is_divided_by_way_of_the_reciprocal(formula: str, divides: int
         np.testing.assert_allclose(by_x, 3e10 * x**2, rtol=1e-10)
 
 
+def test_a_limiter_keeps_no_arm_and_no_larger_number() -> None:
+    """Short arms are choices, and the larger of two numbers is computed again: kept are two bits and the tests."""
+    source = """#include <math.h>
+void limited(int n, const double *u, double *y) {
+    for (int i = 1; i < n - 1; i++) {
+        double a = u[i] - u[i - 1], b = u[i + 1] - u[i], s = a * b <= 0 ? 0 : fabs(a) < fabs(b) ? a : b;
+        double v = u[i] + s;
+        y[i] = fmax(v * v, 0.3 * v) * fmax(v * v, 0.3 * v);
+    }
+}"""
+    text, u = "n: i32, u: f64[n], inout y: f64[n]", np.sin(np.arange(40) * 0.7) * np.linspace(1, 2, 40)
+    agree(three_way(native(source, "limited", text, {"n": 40}), [u, u]))
+    made = specialise(frontends.load(source, "limited", lang="c"), text, {"u": u, "y": u})
+    step = Augmented(made.vjp.wanted, made.vjp.seeded)
+    module = derived.derived(made.program, made.signature, made.binding, (step,)).module
+    branches = [i for i in module.functions["je.primal.forward"].instructions() if isinstance(i, I.CondBranch)]
+    assert len(branches) == 1
+    assert sum(b.nbytes for b in made.build(step).buffers if b.role == "tape") <= 40 * (8 + 2)
+
+
 @pytest.mark.parametrize("numerator", [1, -1])
 def test_of_a_reciprocal_nothing_is_divided_again(numerator: int) -> None:
     source = f"void inverse(int n, double *x, double *y) {{ for (int i = 0; i < n; i++) y[i] = {numerator} / x[i]; }}"

@@ -54,9 +54,10 @@ _MANY_WRITES = 64
 _COST = {"fdiv": 7.0, "frem": 30.0, "sdiv": 16.0, "udiv": 16.0, "srem": 16.0, "urem": 16.0}
 _BY_CONSTANT = 2.0
 """An integer divided by a constant is multiplied and shifted."""
-_CHEAP_CALLS = frozenset(
-    "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
-)
+_CHEAP_CALLS = frozenset("fabs fma copysign floor ceil trunc rint nearbyint round roundeven identity".split())
+"""By the names of their rules."""
+_OF_TWO = frozenset("fmax fmin maximum minimum".split())
+"""A comparison and two choices, since either may be no number."""
 _PURE = frozenset(
     "fneg add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem trunc zext sext fptrunc "
     "fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast icmp fcmp select freeze "
@@ -538,7 +539,7 @@ def work(value: I.Instruction, rules: Rules) -> float:
     if isinstance(value, I.CallBase):
         rule = rule_of(value, rules)
         name = "" if rule is None else rule.name
-        return 1.0 if name in _CHEAP_CALLS else 8.0 if name == "sqrt" else 40.0
+        return 1.0 if name in _CHEAP_CALLS else 3.0 if name in _OF_TWO else 8.0 if name == "sqrt" else 40.0
     if value.opcode in I.INTEGER_DIVISIONS and int_value(value.operands[1]):
         return _BY_CONSTANT
     return _COST.get(value.opcode, 0.5 if T.is_int(value.type) or T.is_pointer(value.type) else 1.0)
