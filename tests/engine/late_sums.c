@@ -13,6 +13,14 @@ void same_array(int n, double *x) {
     for (int i = 1; i < n - 1; i++) x[n + i] = x[i - 1] * x[i] + x[i + 1] * x[n + i + 3];
 }
 
+/* Each second number is updated by what lies beside it and a row further. */
+void red_black(int n, int m, double w, double *u) {
+    for (int c = 0; c < 2; c++)
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1 + (i + c) % 2; j < m - 1; j += 2)
+                u[i * m + j] += w * (u[(i - 1) * m + j] + u[(i + 1) * m + j] * u[i * m + j - 1] + u[i * m + j + 1]);
+}
+
 /* A loop in a function that calls itself. */
 double recursive(int n, int depth, const double *x) {
     double sum = 0;

@@ -51,6 +51,12 @@ LATE = {
         file=OWN,
     ),
     "beside": Case("beside", "n: i32, inout u: f64[3*n]", lambda r: _two(r, 60, "u"), file=OWN),
+    "red_black": Case(
+        "red_black",
+        "n: i32, m: i32, w: f64, inout u: f64[n,m]",
+        lambda r: {"w": 0.3, "u": r.normal(size=(9, 22))},
+        file=OWN,
+    ),
     "rows": Case("rows", "n: i32, x: f64[n,12] -> f64", lambda r: {"x": r.uniform(1, 2, (8, 12))}, file=OWN),
     "levels": Case(
         "levels",

@@ -70,7 +70,7 @@ class Gather:
     @property
     def span(self) -> int:
         """From the first place of a load to behind the last one."""
-        return 1 + sum(abs(step) * (count - 1) for step, count in zip(self.steps, self.counts, strict=True))
+        return _span(self.steps, self.counts)
 
     @property
     def room(self) -> int:
@@ -95,6 +95,10 @@ class Gather:
         return self.room > prod(self.counts)
 
 
+def _span(steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
+    return 1 + sum(abs(step) * (count - 1) for step, count in zip(steps, counts, strict=True))
+
+
 @dataclass(frozen=True)
 class _Stream:
     """A load in all iterations of a nest: `place` is where it begins, without constants; see `Gather` for the rest."""
@@ -104,6 +108,14 @@ class _Stream:
     offset: int
     steps: tuple[int, ...]
     apart: int
+
+    def may_meet(self, other: _Stream, counts: tuple[int, ...], size: int) -> bool:
+        """Whether one may come to a place of the other in a nest, where both begin at one place but for a constant,
+        and numbers are of so many bytes."""
+        if self.steps != other.steps or self.apart != other.apart:
+            return True
+        items, rest = divmod(abs(self.offset - other.offset), self.apart * size)
+        return rest == 0 and items < _span(self.steps, counts)
 
 
 def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Loop]) -> dict[I.Instruction, Gather]:
@@ -206,10 +218,11 @@ class _Finder:
                     yield gather
 
     def _streams(self, nest: tuple[Loop, ...], counts: tuple[int, ...]) -> list[_Stream]:
-        """The loads of a nest with adjoints, in all its iterations, of numbers that lie side by side. Where one of them
-        reads what the nest writes, iterations wait for each other in any case."""
+        """The loads of a nest with adjoints, in all its iterations, of numbers that lie side by side. Where several of
+        them read what the nest writes, iterations wait for each other in any case. Where one does, it is what the
+        iteration itself updates, and others come to other places: each second number of a row, or the rows beside."""
         found: list[_Stream] = []
-        written: set[object] = set()
+        written: list[_Stream] = []
         for block in sorted(nest[-1].blocks, key=self._recipes.code.cfg.index.__getitem__):
             if not self._recipes.recurrences.once_per_iteration(block, nest[-1]):
                 continue
@@ -222,8 +235,15 @@ class _Finder:
                 if stream is not None:
                     found.append(stream)
                     if not self._may_wait(nest, load):
-                        written.add(stream.place)
-        return sorted((s for s in found if s.place not in written), key=lambda s: s.offset)
+                        written.append(stream)
+        size = self._recipes.layout.store_size
+
+        def waits(stream: _Stream) -> bool:
+            own = [w for w in written if w.place == stream.place]
+            alone = all(w.offset == own[0].offset and self._is_updated(w.load, nest[-1]) for w in own)
+            return alone and not any(stream.may_meet(w, counts, size(stream.load.type)) for w in own)
+
+        return sorted(filter(waits, found), key=lambda s: s.offset)
 
     def _stream(self, load: I.Load, nest: tuple[Loop, ...], counts: tuple[int, ...]) -> _Stream | None:
         recurrences = self._recipes.recurrences
@@ -260,6 +280,13 @@ class _Finder:
         ):
             return False
         return self._recipes.unwritten.stays(load, loop)
+
+    def _is_updated(self, load: I.Load, loop: Loop) -> bool:
+        """Whether an iteration of an innermost loop stores where it loads."""
+        recurrences = self._recipes.recurrences
+        place = recurrences.form_at(load.operands[0], recurrences.block_of[load]).polynomial
+        stores = ((s, block) for block in loop.blocks for s in block.instructions if isinstance(s, I.Store))
+        return any((recurrences.form_at(s.operands[1], at).polynomial - place).value == 0 for s, at in stores)
 
     def _sum_of(self, value: Value) -> Value:
         """The sum that a value is a term of, all of whose terms have one adjoint."""
