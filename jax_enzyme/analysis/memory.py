@@ -77,6 +77,7 @@ from jax_enzyme.analysis.points_to_sets import (
     is_number,
     moves_of,
     objects_in,
+    taken_from,
     truncated,
 )
 from jax_enzyme.analysis.tbaa import copied_type
@@ -419,6 +420,11 @@ class PointsTo:
                 found = {}
                 for value in operands:
                     merge(found, self._fresh(instruction, value), MOST)
+                return found
+            case I.ExtractValue() if (members := taken_from(instruction)) is not None:
+                found = {}
+                for value in members:
+                    merge(found, self._place(value), MOST)
                 return found
             case I.BinaryOp():
                 return self._arithmetic(instruction)

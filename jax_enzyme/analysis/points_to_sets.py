@@ -14,7 +14,7 @@ from typing import cast
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.objects import MemoryObject, Objects
+from jax_enzyme.analysis.objects import MemoryObject, Objects, is_defined_call
 from jax_enzyme.analysis.offsets import (
     ANYWHERE,
     MOST,
@@ -30,7 +30,8 @@ from jax_enzyme.analysis.offsets import (
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.values import Poison, Undef, Value
 
 Place = dict[MemoryObject | None, Offsets]
 """The offsets in each object that a value may lead to; under None what it is as a plain integer."""
@@ -149,6 +150,28 @@ def handed_on(instruction: I.Instruction) -> list[Value]:
     if isinstance(instruction, I.GetElementPtr) or instruction.opcode == "extractelement":
         return instruction.operands[:1]
     return instruction.operands[1:] if isinstance(instruction, I.Select) else instruction.operands
+
+
+def taken_from(part: I.ExtractValue) -> list[Value] | None:
+    """The values one of which a part of a structure is, by way of the functions that return it; None where they are not
+    all found."""
+    found: list[Value] = []
+    wholes = Reached[Value](part.operands)
+    for whole in wholes:
+        match whole:
+            case I.InsertValue(operands=[_, member], indices=indices) if indices == part.indices:
+                found.append(member)
+            case I.InsertValue(operands=[rest, _], indices=indices) if len(indices) == len(part.indices):
+                wholes.add([rest])
+            case I.Phi() | I.Select() | I.Freeze():
+                wholes.add(I.merged(whole))
+            case I.CallBase() if is_defined_call(whole):
+                wholes.add(cast(Function, whole.callee).returned())
+            case Poison() | Undef():
+                pass
+            case _:
+                return None
+    return found
 
 
 def functions_for(call: I.CallBase, objects: Objects) -> list[Function]:

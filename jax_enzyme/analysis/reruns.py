@@ -1,12 +1,12 @@
 """What a kernel may find otherwise when it runs a second time, because it ran before, or because time went on.
 
 A derivative that has no tape of the first run runs the kernel again. What it reads of a file that the first run has
-changed is something else then; so are what somebody typed, the time, and random numbers that go on where they were:
+changed is something else then; so are what somebody typed, and the time:
 
     f = fopen("count", "r"); fscanf(f, "%lf", &n); ...; f = fopen("count", "w"); fprintf(f, "%g", n + 1);
 
-Files are told apart by their names, and one that is emptied first holds what this run has written. Random numbers are
-the same behind a seed. Of numbers it is followed where they go: a time that is printed changes nothing.
+Files are told apart by their names, and one that is emptied first holds what this run has written. Of numbers it is
+followed where they go: a time that is printed changes nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Argument, Constant, Value
-from jax_enzyme.rules.draws import differs, seed_of
+from jax_enzyme.ir.values import Value
+from jax_enzyme.rules.draws import differs
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import reads
 from jax_enzyme.rules.opened import Way, reads_by_mpi
@@ -65,28 +64,9 @@ def draws_numbers(module: Module) -> bool:
 def drawn_number(points_to: PointsTo, activity: Activity, rules: Rules) -> I.CallBase | None:
     """A call for a number that is another one each time, where a derivative may depend on it."""
     instructions = list(points_to.instructions())
-    calls = [i for i in instructions if isinstance(i, I.CallBase)]
+    calls = (i for i in instructions if isinstance(i, I.CallBase))
     drawn = [call for call in calls if differs(callee_name(call)) and rule_of(call, rules) is None]
-    loose = [call for call in drawn if not _is_seeded(points_to, call, calls)]
-    return loose[0] if loose and _Spread(points_to, activity, loose).matters(instructions) else None
-
-
-def _is_seeded(points_to: PointsTo, draw: I.CallBase, calls: Collection[I.CallBase]) -> bool:
-    """Whether random numbers begin anew in front of a call, at a constant or what the kernel was given."""
-    seeds = [call for call in calls if callee_name(call) == seed_of(callee_name(draw))]
-    given = all(isinstance(call.operands[0], Constant | Argument) or _is_input(points_to, call) for call in seeds)
-    return given and any(_comes_first(points_to.module, seed, draw) for seed in seeds)
-
-
-def _is_input(points_to: PointsTo, seed: I.CallBase) -> bool:
-    parts = reached(seed.operands[:1], lambda v: v.operands if isinstance(v, I.BinaryOp | I.Cast) else ())
-    return all(
-        isinstance(p, Constant | Argument | I.BinaryOp | I.Cast) or _is_read_of_input(points_to, p) for p in parts
-    )
-
-
-def _is_read_of_input(points_to: PointsTo, value: Value) -> bool:
-    return isinstance(value, I.Load) and all(o.is_given or o.is_constant for o in points_to.of(value.operands[0]))
+    return drawn[0] if drawn and _Spread(points_to, activity, drawn).matters(instructions) else None
 
 
 def _comes_first(module: Module, first: I.Instruction, second: I.Instruction) -> bool:

@@ -192,10 +192,10 @@ REFUSED = {
         }
     """,
     "may do something else when an iteration runs again": """
-        #include <stdlib.h>
+        #include <unistd.h>
         double kernel(int n, int steps, const double *b) {
             double s = 1;
-            for (int t = 0; t < steps; t++) s *= b[rand() % n] * s;
+            for (int t = 0; t < steps; t++) s *= b[sysconf(_SC_NPROCESSORS_ONLN) % n] * s;
             return s;
         }
     """,

@@ -221,8 +221,7 @@ SAME_AGAIN = {
         double c = 2;
         clock_gettime(CLOCK_MONOTONIC, &to);
         fprintf(stderr, "%g s\\n", (to.tv_nsec - from.tv_nsec) * 1e-9 + clock());""",
-    "random numbers behind a seed": """srand(7);
-        double c = rand();""",
+    "random numbers": """double c = rand() * drand48() * (1 + random());""",
 }
 OTHER_AGAIN = {
     "a count that is kept": """FILE *f = fopen("je_count", "r+");
@@ -241,8 +240,6 @@ OTHER_AGAIN = {
         f = fopen("je_lock", "a"), fclose(f);""",
     "what somebody types": """double c = 0;
         if (fscanf(stdin, "%lf", &c) != 1) c = 1;""",
-    "random numbers": """double c = rand();
-        srand(7);""",
     "a seed of the clock's": """srand(time(0));
         double c = rand();""",
     "a time limit": """double c = 1;

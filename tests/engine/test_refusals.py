@@ -185,8 +185,8 @@ REFUSED = (
         modes=("reverse",),
     ),
     Program(
-        "random_number",
-        "#include <stdlib.h>\ndouble k(double x) {\n  return x * (rand() & 7);\n}",
+        "time_as_a_factor",
+        "#include <time.h>\ndouble k(double x) {\n  return x * (clock() & 7);\n}",
         3,
         DRAWN_NUMBER,
         modes=("reverse",),

@@ -121,6 +121,31 @@ def test_every_order_of_recursion() -> None:
     _agree_in_every_order(source, "a: f64, x: f64[4] -> f64", arguments)
 
 
+def test_forward_over_reverse_of_a_tree() -> None:
+    """Functions that call themselves return nodes, their shadows and frames in one structure: each leads to its own."""
+    source = """
+        #include <math.h>
+        #include <stdlib.h>
+        typedef struct node { double v; struct node *l, *r; int c; } node;
+        static node *put(node *t, double v) {
+            if (!t) {
+                t = calloc(1, sizeof *t);
+                t->v = v;
+                t->c = 1;
+            } else if (v < t->v) t->l = put(t->l, v);
+            else t->r = put(t->r, v);
+            return t;
+        }
+        static double sum(node *t) { return t ? sum(t->l) * t->c + sin(t->v) * t->v + sum(t->r) * 0.5 : 0.3; }
+        double program(const double *x) {
+            node *t = NULL;
+            for (int i = 0; i < 4; i++) t = put(t, x[i] * x[3 - i] * (i + 1));
+            return sum(t);
+        }"""
+    arguments = {"x": np.array([0.5, 1.1, 0.8, 1.3])}
+    _agree_in_every_order(source, "x: f64[4] -> f64", arguments, ORDERS[:3])
+
+
 def test_every_order_where_recursion_is_over() -> None:
     """What is loaded behind it is loaded again in front of its reverse, which writes cotangents alone."""
     source = (

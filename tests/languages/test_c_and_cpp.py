@@ -98,7 +98,8 @@ extern "C" void k(int n, const double *x, double *y) {
     auto start = std::chrono::steady_clock::now();
     std::string text = std::to_string(n) + std::to_string(-7L);
     for (int i = 0; i < n; i++) y[i] = x[i] * x[i] * text.size();
-    if (std::chrono::steady_clock::now() < start) y[0] = 0;
+    static long long elapsed;
+    elapsed += (std::chrono::steady_clock::now() - start).count();
 }"""
 
 

@@ -209,8 +209,8 @@ DRAWN_NUMBER = Cause(
     "number that is drawn again",
     Kind.NOT_PROVABLE,
     "a derivative depends on a number that is another one when the kernel runs again",
-    "a derivative that has no tape of the first run runs the kernel again, and clocks and random numbers go on",
-    "pass the number as an argument, or begin the random numbers anew in the kernel, by a seed (`srand(1)`)",
+    "a derivative that has no tape of the first run runs the kernel again, and clocks go on meanwhile",
+    "pass the number as an argument",
 )
 ATOMIC = Cause(
     "atomic operation",
