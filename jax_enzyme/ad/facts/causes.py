@@ -61,8 +61,9 @@ COMMUNICATION = Cause(
     "numbers may pass to other processes or to a file, and there is no rule for it with this datatype and operation",
     "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is "
     "not known here, so that no such call is taken for one without derivative",
-    "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it; where it is a\n"
-    "derivative that is differentiated again, send without requests (MPI_Sendrecv); keep files for numbers\n"
+    "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it, and the integers of\n"
+    "a structure in a message of their own; where it is a derivative that is differentiated again, send without\n"
+    "requests (MPI_Sendrecv); keep files for numbers\n"
     "that no derivative depends on, and one-sided calls for code around the kernel;\n"
     "docs/mpi.md lists the functions that have rules",
 )
