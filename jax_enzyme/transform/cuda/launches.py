@@ -24,7 +24,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.debug import function_name, location, source_name, trace
+from jax_enzyme.ir.debug import function_location, function_name, location, source_name, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declare, uses
 from jax_enzyme.ir.passes import optimise, run
@@ -50,6 +50,7 @@ _FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|c
 _Extents = tuple[int | None, int | None, int | None]
 _ALIGN = 16
 _SOME_BLOCKS = (2, 1, 1)
+_CHOOSE = "choose the function by a `switch`, or by an argument of a template"
 _FEW = 4
 """A kernel that is launched with more different numbers than so many is lowered for all of them at once."""
 
@@ -105,6 +106,7 @@ def _prepared(
     device = clone(device)
     mark_for_inlining(work, [symbol, *_share_variables(work, device)])
     work = run(work, ("always-inline", "globaldce"))
+    _refuse_open(work)
     _name_kernels(work, device)
     work = optimise(work)
     if _name_kernels(work, device):
@@ -133,13 +135,16 @@ def _share_variables(host: Module, device: Module) -> list[str]:
         shadow = host.globals.get(name)
         if SHARED in variable.prefix or variable.initializer is None or name.startswith("llvm."):
             continue
+        parts = reached([variable.initializer], V.parts_of)
         if variable.is_constant and (shadow is None or shadow.is_constant):
+            if shadow is not None and _is_open(shadow) and not any(isinstance(v, V.GlobalValue) for v in parts):
+                shadow.initializer = variable.initializer
             continue
-        if any(isinstance(v, Function) for v in reached([variable.initializer], V.parts_of)):
+        if any(isinstance(v, Function) for v in parts):
             if shadow is not None or not _is_only_read(device, variable):
                 raise LoweringError(
                     f"`{source_name(device, variable)}` holds addresses of functions, and may change",
-                    remedy="make it `static const __device__`, or choose the function by a `switch`",
+                    remedy=_CHOOSE if shadow is not None else f"make it `static const __device__`, or {_CHOOSE}",
                 )
             variable.is_constant, variable.prefix = True, ("internal", *variable.prefix)
             continue
@@ -173,6 +178,26 @@ def _is_only_read(device: Module, variable: GlobalVariable) -> bool:
             return False
     others = (v.initializer for v in device.globals.values() if not v.name.startswith("llvm."))
     return not any(variable in globals_in(value) for value in others if value is not None)
+
+
+def _is_open(shadow: GlobalVariable) -> bool:
+    """Whether this is the host's variable for one of the device, whose value clang gives the device alone."""
+    return isinstance(shadow.initializer, V.Undef)
+
+
+def _refuse_open(host: Module) -> None:
+    """LoweringError where the host reads a constant variable of the device whose value it cannot be given."""
+    for function in host.functions.values():
+        for instruction in function.instructions():
+            for variable in {v for operand in instruction.operands for v in globals_in(operand)}:
+                if isinstance(variable, GlobalVariable) and variable.is_constant and _is_open(variable):
+                    name = source_name(host, variable)
+                    raise LoweringError(
+                        f"the host asks for `{name}`, a constant of the device that holds addresses of functions, or"
+                        " that no kernel reads which is launched here",
+                        location(host, instruction) or function_location(host, function),
+                        f"leave out the `const` of numbers; {_CHOOSE}",
+                    )
 
 
 def _is_texture(variable: GlobalVariable, shadow: GlobalVariable) -> bool:

@@ -50,3 +50,22 @@ void light(double *, int) {
   cublasLtHandle_t handle;
   cublasLtCreate(&handle);
 }
+
+typedef double (*Function)(double);
+__device__ double doubled(double x) { return 2 * x; }
+static const __device__ Function pointer = doubled;
+__global__ void apply(double *x, int n, Function f) { x[threadIdx.x] = f(x[threadIdx.x]); }
+void pointer_of_the_device(double *x, int n) {
+  Function f;
+  cudaMemcpyFromSymbol(&f, pointer, sizeof f);
+  apply<<<1, 32>>>(x, n, f);
+}
+
+static const __device__ double weights[3] = {1, 2, 3};
+__global__ void weighted(double *x, int n, double all) { x[threadIdx.x] *= all + weights[threadIdx.x % 3]; }
+void constants_of_the_device(double *x, int n) {
+  double first[3], *last;
+  cudaMemcpyFromSymbol(first, weights, sizeof first);
+  cudaGetSymbolAddress((void **)&last, weights);
+  weighted<<<1, 32>>>(x, n, first[1] + last[2]);
+}
