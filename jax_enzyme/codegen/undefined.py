@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Collection, Iterator, Sequence
 
-from jax_enzyme.cache import DiskCache
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen.derived import environment
 from jax_enzyme.codegen.disagreement import disagreement
 from jax_enzyme.codegen.layouts import layout_conflict
 from jax_enzyme.codegen.reading import looked_at
@@ -71,7 +72,8 @@ def _needed(program: Program) -> list[str]:
     """What a program wants of others, whose calls are right. It is remembered on disk, so that the program need not be
     read again for that."""
     disk = DiskCache.named("checked")
-    known = disk.get(program.key)
+    key = digest(environment(), program.key)
+    known = disk.get(key)
     if known is not None:
         return known.decode().splitlines()
     with looked_at(program) as module:
@@ -80,7 +82,7 @@ def _needed(program: Program) -> list[str]:
         functions = [name for name, function in module.functions.items() if function.is_declaration]
         variables = [name for name, variable in module.globals.items() if variable.initializer is None]
     needed = [name for name in (*functions, *variables) if not name.startswith("llvm.")]
-    disk.put(program.key, "\n".join(needed).encode())
+    disk.put(key, "\n".join(needed).encode())
     return needed
 
 
