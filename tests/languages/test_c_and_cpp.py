@@ -109,6 +109,32 @@ def test_clocks_locks_and_numbers_as_text() -> None:
     np.testing.assert_allclose(kernel.run((), [X])[0], 3 * X**2)
 
 
+RANDOM = """#define _GNU_SOURCE
+#include <stdlib.h>
+void k(double *y) {
+    unsigned short s[7] = {1, 2, 3, 4, 5, 6, 7}, *old;
+    *y++ = drand48(), *y++ = lrand48(), *y++ = mrand48(), *y++ = erand48(s), *y++ = nrand48(s), *y++ = jrand48(s);
+    old = seed48(s);
+    *y++ = old[2], *y++ = drand48();
+    lcong48(s);
+    *y++ = drand48(), *y++ = erand48(s + 1);
+    srand48(-5);
+    *y++ = mrand48(), *y++ = erand48(s), *y++ = rand(), srand(42), *y++ = random();
+}"""
+
+
+def test_random_numbers_are_those_of_glibc() -> None:
+    """As a program that starts draws them."""
+    expected = """3.907985046680551e-14 2116118 178803790
+        0.44199632268870914 565063343 -1485464893 2728 0.42064911573477914
+        0.34109501691255772 0.89820311344653803 -786767173 0.16777391060539415 1804289383 71876166"""
+    kernel = native(RANDOM, "k", "out y: f64[14]", {})
+    np.testing.assert_array_equal(kernel.run((), [])[0], np.array(expected.split(), dtype=float))
+    own = native(RANDOM.replace("srand(42)", "initstate(1, (char *)y, 64)"), "k", "out y: f64[14]", {})
+    with pytest.raises(KernelStatus):
+        own.run((), [])
+
+
 def test_streams_are_output_and_text(capfd: pytest.CaptureFixture[str]) -> None:
     kernel = native((KERNELS / "streams.cpp").read_text(), "logged", VECTOR, {"n": 5}, lang="c++")
     agree(three_way(kernel, [X]))
