@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.fortran_io import NEW_UNIT, Purpose, purpose, specified, statements, unit_of
 from jax_enzyme.ir import instructions as I
@@ -16,13 +16,14 @@ from jax_enzyme.rules.opened import (
     ANYTHING,
     Way,
     in_rust,
+    maps_files,
     openings,
     reads_by_mpi,
     reads_standard_input,
     writes_in_rust,
 )
 
-_EMPTY = "/dev/null"
+_DEVICES, _EMPTY = "/dev/", ("/dev/null", "/dev/zero")
 _STANDARD_INPUT = ("stdin", "__stdinp", "_ZNSt3__13cinE")
 
 
@@ -48,13 +49,19 @@ def file_uses(module: Module) -> list[FileUse]:
     """All uses of files in a module that hold anything."""
     instructions = [i for f in module.functions.values() for i in f.instructions()]
     every = (*_of_functions(instructions), *_of_statements(module))
-    return [use for use in every if use.name != _EMPTY]
+    return [_of_device(use) for use in every if use.name not in _EMPTY]
+
+
+def _of_device(use: FileUse) -> FileUse:
+    """What a device says (`/dev/urandom`, a terminal) is not there a second time."""
+    reads_device = use.name is not None and use.name.startswith(_DEVICES) and Way.LOOKS in use.way
+    return replace(use, way=Way.CONSUMES) if reads_device else use
 
 
 def _of_functions(instructions: list[I.Instruction]) -> Iterator[FileUse]:
     names = {declared_name(i) for i in instructions}
     rust_writes = any(map(writes_in_rust, names))
-    nothing_reads = not any(reads(name) or reads_by_mpi(name) for name in names)
+    nothing_reads = not any(reads(name) or reads_by_mpi(name) or maps_files(name) for name in names)
     for instruction in instructions:
         if any(isinstance(v, GlobalVariable) and v.name in _STANDARD_INPUT for v in instruction.operands):
             yield FileUse(instruction, None, Way.CONSUMES)

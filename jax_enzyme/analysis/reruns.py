@@ -6,24 +6,26 @@ changed is something else then; so are what somebody typed, and the time:
     f = fopen("count", "r"); fscanf(f, "%lf", &n); ...; f = fopen("count", "w"); fprintf(f, "%g", n + 1);
 
 Files are told apart by their names, and one that is emptied first holds what this run has written. Of numbers it is
-followed where they go: a time that is printed changes nothing.
+followed where they go: a time that is printed, or that decides what is printed, changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cached_property
 
 from jax_enzyme.analysis.accesses import closure
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.file_uses import FileUse, file_uses
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.draws import differs
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import reads
@@ -145,7 +147,7 @@ class _Spread:
             return False
         match instruction:
             case I.CondBranch() | I.Switch() | I.IndirectBranch():
-                return True
+                return not self._chooses_output(instruction)
             case I.Select() if given[0] not in self._values:
                 return False
             case I.Load() | I.Store() if given[-1] in self._values:
@@ -154,6 +156,30 @@ class _Spread:
                 return instruction in self._activity.varied or self._activity_of(instruction)
             case _:
                 return instruction.opcode not in _ADDS and instruction in self._activity.varied
+
+    def _chooses_output(self, branch: I.Instruction) -> bool:
+        """Whether all that depends on a branch is what is printed."""
+        function, block = self._homes[branch]
+        cfg = Cfg(function)
+        between = Divergence(cfg, lambda _: False, lambda _: False).between(block)
+        if between is None:
+            return False
+        inside = [i for b in between for i in b.instructions]
+        used, known = uses(function), frozenset(inside)
+        joins = (i for b in between | {block} for s in cfg.succs[b] if s not in between for i in s.instructions)
+        return not any(isinstance(i, I.Phi) for i in joins) and all(
+            self._is_silent(i) and all(user in known for user, _ in used.get(i, ())) for i in inside
+        )
+
+    @staticmethod
+    def _is_silent(instruction: I.Instruction) -> bool:
+        if isinstance(instruction, I.CallBase):
+            return not isinstance(instruction, I.Invoke) and call_effect(instruction) in _SILENT
+        return not isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg | I.Fence | I.Unreachable)
+
+    @cached_property
+    def _homes(self) -> dict[I.Instruction, tuple[Function, BasicBlock]]:
+        return {b.terminator: (f, b) for f in self._points_to.functions for b in f.blocks}
 
     def _activity_of(self, call: I.CallBase) -> bool:
         """Whether a call reads or writes numbers that vary."""

@@ -89,6 +89,11 @@ def _of_amode(mode: str | int | None) -> Way:
     return Way.LOOKS if mode & _RDONLY and not mode & _DELETE_ON_CLOSE else ANYTHING
 
 
+def _of_pipe(mode: str | int | None) -> Way:
+    """What a command says is something else each time."""
+    return Way.CHANGES if isinstance(mode, str) and mode.startswith("w") else Way.CONSUMES
+
+
 def _always(way: Way) -> Callable[[object], Way]:
     return lambda _: way
 
@@ -100,6 +105,7 @@ _FUNCTIONS: Mapping[str, tuple[Opening, ...]] = {
     **dict.fromkeys("open open64".split(), (Opening(0, _of_flags, 1),)),
     **dict.fromkeys("openat openat64".split(), (Opening(1, _of_flags, 2),)),
     **dict.fromkeys("creat creat64".split(), (Opening(0, _always(Way.REPLACES)),)),
+    "popen": (Opening(None, _of_pipe, 1),),
     **dict.fromkeys("access stat lstat stat64 lstat64 opendir readlink".split(), (_LOOKS,)),
     **dict.fromkeys("remove unlink rmdir mkdir truncate truncate64".split(), (_CHANGES,)),
     **dict.fromkeys("rename link symlink".split(), (Opening(0, _always(ANYTHING)), Opening(1, _always(Way.CHANGES)))),
@@ -142,6 +148,11 @@ def writes_in_rust(name: str) -> bool:
 def reads_by_mpi(name: str) -> bool:
     """Whether a function of MPI, of C's or Fortran's interface, reads a file."""
     return name.lower().startswith(("mpi_file_read", "mpi_file_iread"))
+
+
+def maps_files(name: str) -> bool:
+    """Whether a function makes a file a part of memory."""
+    return name in ("mmap", "mmap64")
 
 
 def reads_standard_input(name: str) -> bool:

@@ -220,7 +220,8 @@ SAME_AGAIN = {
         clock_gettime(CLOCK_MONOTONIC, &from);
         double c = 2;
         clock_gettime(CLOCK_MONOTONIC, &to);
-        fprintf(stderr, "%g s\\n", (to.tv_nsec - from.tv_nsec) * 1e-9 + clock());""",
+        double taken = (to.tv_nsec - from.tv_nsec) * 1e-9 + clock();
+        if (taken > 0) fprintf(stderr, "%g s, %g a second\\n", taken, 1 / taken);""",
     "random numbers": """double c = rand() * drand48() * (1 + random());""",
 }
 OTHER_AGAIN = {
@@ -238,6 +239,17 @@ OTHER_AGAIN = {
     "whether a file is there": """FILE *f = fopen("je_lock", "r");
         double c = f ? 1 : 2;
         f = fopen("je_lock", "a"), fclose(f);""",
+    "a part of memory": """int f = open("je_count", O_RDWR | O_CREAT, 0644);
+        double c = write(f, &f, 1), *m = mmap(0, 8, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);
+        c += m[0]++;""",
+    "what a device says": """unsigned short c = 1;
+        FILE *f = fopen("/dev/urandom", "r");
+        if (fread(&c, 2, 1, f) != 1) abort();""",
+    "what a command says": """double c;
+        if (fscanf(popen("date +%s%N", "r"), "%lf", &c) != 1) abort();""",
+    "a time that is counted": """double c = __builtin_ia32_rdtsc() % 100;""",
+    "a time that decides": """double c = 1;
+        if (clock() % 2) printf("odd\\n"), c = 2;""",
     "what somebody types": """double c = 0;
         if (fscanf(stdin, "%lf", &c) != 1) c = 1;""",
     "a seed of the clock's": """srand(time(0));
@@ -254,7 +266,7 @@ def test_what_a_second_run_finds(name: str, tmp_path: Path, monkeypatch: pytest.
     body = SAME_AGAIN.get(name) or OTHER_AGAIN[name]
     source = (
         HEADER
-        + "#include <time.h>\n"
+        + "#include <time.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
         + RECURSIVE
         + "double k(const double *x) {\n"
         + body
