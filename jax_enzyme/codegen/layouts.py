@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir.debug import debug_node, node_line, resolve, unit, variable
-from jax_enzyme.ir.instructions import BinaryOp, CallBase
+from jax_enzyme.ir.instructions import BinaryOp, CallBase, GetElementPtr
 from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, ConstantInt, Value
+from jax_enzyme.ir.types import ArrayType, StructType, Type
+from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, ConstantInt, Value, int_value
 from jax_enzyme.transform.source_types import (
     POINTERS,
     RECORDS,
@@ -93,12 +95,12 @@ class _Units:
         return records.get(name) or records.get(_Name(name.text, not name.is_alias))
 
     def may_make(self, file: MDNode | None, record: MDNode) -> bool:
-        """Whether a file may have objects of its own of this structure: as variables, or parts of them, or by its
-        size."""
-        size = (record.number("size") or 0) // 8
+        """Whether a file may have objects of its own of this structure, as variables, or parts of them, or by its size,
+        or goes through several."""
+        size, layout = (record.number("size") or 0) // 8, DataLayout(self._module)
         return file is None or any(
             record in reached(_types_in(self._module, symbol), lambda node: _parts(self._module, node, inside=True))
-            or _speaks_of(symbol, size)
+            or _speaks_of(layout, symbol, size)
             for symbol in self._symbols[file]
         )
 
@@ -193,12 +195,36 @@ class _Comparison:
         return begins and not self._units.may_make(self._files[shorter], short)
 
 
-def _speaks_of(symbol: Function | GlobalVariable, size: int) -> bool:
-    """Whether a function calls others with a size, or multiplies it."""
+def _speaks_of(layout: DataLayout, symbol: Function | GlobalVariable, size: int) -> bool:
+    """Whether a function calls others with a size, multiplies it, or goes from one structure of that size to another
+    (`q[1]`)."""
     if not isinstance(symbol, Function):
         return False
-    found = (i for i in symbol.instructions() if isinstance(i, CallBase | BinaryOp))
-    return any(isinstance(operand, ConstantInt) and operand.value == size for i in found for operand in i.operands)
+    for instruction in symbol.instructions():
+        match instruction:
+            case CallBase() | BinaryOp():
+                if any(isinstance(operand, ConstantInt) and operand.value == size for operand in instruction.operands):
+                    return True
+            case GetElementPtr(source_type=of) if isinstance(layout.body(of), StructType | ArrayType):
+                if any(layout.alloc_size(step) == size for step in _steps(layout, instruction)):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _steps(layout: DataLayout, access: GetElementPtr) -> Iterator[Type]:
+    """The types of what is passed over on the way to an element."""
+    of = access.source_type
+    for place, index in enumerate(access.operands[1:]):
+        if place:
+            match layout.body(of):
+                case ArrayType(element=of):
+                    pass
+                case _:
+                    return
+        if int_value(index) != 0 and isinstance(layout.body(of), StructType | ArrayType):
+            yield of
 
 
 def _sizes(one: MDNode, other: MDNode, only: Collection[str]) -> str | None:

@@ -140,7 +140,10 @@ def test_files_that_lay_out_a_structure_differently(user: str, definer: str, why
         assert jax.grad(je.kernel(sources, "f", "x: f64 -> f64", lang="c"))(3.0) == 6.0
 
 
-@pytest.mark.parametrize("makes", ["0;", "malloc(8);", "calloc(1, sizeof(struct p)); struct p mine = *q;"])
+@pytest.mark.parametrize(
+    "makes",
+    ["0;", "malloc(8);", "calloc(1, sizeof(struct p)); struct p mine = *q;", "q + own.n;", "&q[own.n]; other = q + 1;"],
+)
 def test_files_that_know_only_how_a_structure_begins(makes: str) -> None:
     """The other file makes them, and has the rest for itself. `p` and `struct p` are two structures in C."""
     user = f"""#include <stdlib.h>
