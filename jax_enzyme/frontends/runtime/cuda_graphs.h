@@ -16,7 +16,7 @@ void __je_replay(void *record);
 
 namespace {
 
-enum Work { launch, copy_of_rows, filled_rows, nothing };
+enum Work { launch, copy_of_rows, filled_rows, kept_memory, nothing };
 
 struct Node {
   Node *next;
@@ -61,6 +61,7 @@ void let_go(Graph *graph) {
   for (Node *node = graph->first; node;) {
     Node *next = node->next;
     if (node->work == launch) free(node->record);
+    if (node->work == kept_memory) free(node->to);
     free(node);
     node = next;
   }
@@ -83,6 +84,7 @@ void run_all(const Graph *graph) {
         move_rows(node->to, node->to_pitch, node->from, node->from_pitch, node->width, node->height);
         break;
       case filled_rows: fill_rows(node->to, node->to_pitch, node->byte, node->width, node->height); break;
+      case kept_memory:
       case nothing: break;
     }
 }

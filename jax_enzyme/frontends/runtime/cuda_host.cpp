@@ -115,7 +115,12 @@ int cudaMallocPitch(void **place, size_t *pitch, size_t width, size_t height) {
 }
 int cudaFree(void *memory) { return free(memory), 0; }
 int cudaFreeHost(void *memory) { return free(memory), 0; }
-int cudaFreeAsync(void *memory, void *) { return free(memory), 0; }
+int cudaFreeAsync(void *memory, void *) {
+  // Each launch of the graph has the memory at the same place.
+  if (capturing) append(capturing, {nullptr, kept_memory, nullptr, memory});
+  else free(memory);
+  return 0;
+}
 int cudaHostRegister(void *, size_t, unsigned) { return 0; }
 int cudaHostUnregister(void *) { return 0; }
 int cudaHostGetDevicePointer(void **device, void *host, unsigned) { return *device = host, 0; }

@@ -20,7 +20,6 @@ void captured(double *x, const double *force, int n, int steps, double dt) {
   double *u, *v, *f;
   cudaMalloc(&u, n * sizeof(double));
   cudaMalloc(&v, n * sizeof(double));
-  cudaMalloc(&f, n * sizeof(double));
   cudaMemcpy(u, x, n * sizeof(double), cudaMemcpyHostToDevice);
   cudaStream_t stream, other;
   cudaEvent_t fork, join;
@@ -36,12 +35,14 @@ void captured(double *x, const double *force, int n, int steps, double dt) {
       cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
       cudaEventRecord(fork, stream);
       cudaStreamWaitEvent(other, fork, 0);
+      cudaMallocAsync(&f, n * sizeof(double), other);
       cudaMemcpyAsync(f, force, n * sizeof(double), cudaMemcpyHostToDevice, other);
       cudaEventRecord(join, other);
       double *from = u, *to = v;
       for (int k = 0; k < 2; k++, std::swap(from, to)) flow<<<(n + 31) / 32, 32, 0, stream>>>(from, to, Step{dt, n});
       cudaStreamWaitEvent(stream, join, 0);
       add<<<(n + 63) / 64, 64, 0, stream>>>(u, f, n);
+      cudaFreeAsync(f, stream);
       cudaStreamEndCapture(stream, &graph);
       cudaGraphInstantiate(&instance, graph, NULL, NULL, 0);
       cudaGraphDestroy(graph);
@@ -54,7 +55,6 @@ void captured(double *x, const double *force, int n, int steps, double dt) {
   cudaMemcpy(x, u, n * sizeof(double), cudaMemcpyDeviceToHost);
   cudaFree(u);
   cudaFree(v);
-  cudaFree(f);
 }
 
 void by_hand(double *x, const double *force, int n, int steps, double dt) {
