@@ -82,13 +82,14 @@ def _calls(function: Function) -> Iterator[I.CallBase]:
 
 
 def _is_whole(layout: DataLayout, instruction: I.Instruction) -> bool:
-    """Is a small structure that mixes kinds loaded or stored as one value?"""
+    """Is a small structure with gaps that mixes kinds loaded or stored as one value?"""
     if not isinstance(instruction, I.Load | I.Store) or not I.is_plain(instruction):
         return False
     type_ = I.accessed_value(instruction).type
     if not isinstance(layout.body(type_), T.StructType) or layout.store_size(type_) > _MOST_BYTES:
         return False
-    return _is_mixed(list(layout.scalars(type_)))
+    members = list(layout.scalars(type_))
+    return _is_mixed(members) and sum(layout.store_size(m) for _, m in members) < layout.store_size(type_)
 
 
 def _by_members(layout: DataLayout, access: I.Instruction) -> Change:
