@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from jax_enzyme.analysis.fortran_io import NEW_UNIT, Purpose, purpose, specified, statements, unit_of
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable, Module, declared_name
-from jax_enzyme.ir.values import ConstantString, Value, int_value
+from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.values import BasicBlock, ConstantString, Value, int_value
 from jax_enzyme.rules.files import reads
 from jax_enzyme.rules.opened import (
     ANYTHING,
@@ -112,24 +113,61 @@ def _of_statements(module: Module) -> Iterator[FileUse]:
         for begin, calls in statements(module).items()
     }
     of = {kind: [s for begin, s in every.items() if purpose(begin) is kind] for kind in Purpose}
-    yield from (use for opened in of[Purpose.OPENS] if (use := _of_open(opened, of)) is not None)
+    openings = _Openings(module, of[Purpose.OPENS])
+    yield from (use for opened in of[Purpose.OPENS] if (use := _of_open(opened, of, openings)) is not None)
     for closed in of[Purpose.CLOSES]:
         if closed.says("Status").upper() == "DELETE":
-            deleted = filter(closed.is_of, of[Purpose.OPENS])
-            yield from (FileUse(closed.begin, opened.file, Way.CHANGES) for opened in deleted)
+            yield from (FileUse(closed.begin, opened.file, Way.CHANGES) for opened in openings.of(closed))
     for asked in of[Purpose.ASKS]:
         yield FileUse(asked.begin, text(*asked.begin.operands[:2]), Way.LOOKS)
     # Standard input, and a file that has been opened before, go on where they were.
     for kind, way in ((Purpose.READS, Way.CONSUMES), (Purpose.WRITES, Way.CHANGES)):
-        loose = (s for s in of[kind] if not any(map(s.is_of, of[Purpose.OPENS])))
+        loose = (s for s in of[kind] if not openings.of(s))
         yield from (FileUse(s.begin, None, way) for s in loose)
 
 
-def _of_open(opened: _Statement, of: Mapping[Purpose, Sequence[_Statement]]) -> FileUse | None:
+class _Openings:
+    """Which statements that open units others may follow: units are opened again, for other files."""
+
+    def __init__(self, module: Module, opens: Sequence[_Statement]) -> None:
+        self._opens: dict[I.Instruction, _Statement] = {o.begin: o for o in opens}
+        self._home = {i: b for f in module.functions.values() for b in f.blocks for i in b.instructions}
+        self._function = {b: f for f in module.functions.values() for b in f.blocks}
+        self._behind = {o.begin: self._followers(o) for o in opens}
+
+    def of(self, statement: _Statement) -> list[_Statement]:
+        """Those that a statement goes back to: in its function the last ones, if any."""
+        found = list(filter(statement.is_of, self._opens.values()))
+        function = self._function[self._home[statement.begin]]
+        here = [o for o in found if self._function[self._home[o.begin]] is function]
+        last = [o for o in here if statement.begin in self._behind[o.begin]]
+        return [o for o in found if o not in here] + last if last else found
+
+    def _followers(self, opened: _Statement) -> set[I.Instruction]:
+        """What control may come to before the unit is opened again."""
+        found: set[I.Instruction] = set()
+        blocks = Reached[BasicBlock]([])
+
+        def go(instructions: Iterable[I.Instruction], block: BasicBlock) -> None:
+            for instruction in instructions:
+                found.add(instruction)
+                again = self._opens.get(instruction)
+                if again is not None and again.unit is not None and again.unit == opened.unit:
+                    return
+            blocks.add(block.successors)
+
+        home = self._home[opened.begin]
+        go(home.instructions[home.instructions.index(opened.begin) + 1 :], home)
+        for block in blocks:
+            go(block.instructions, block)
+        return found
+
+
+def _of_open(opened: _Statement, of: Mapping[Purpose, Sequence[_Statement]], openings: _Openings) -> FileUse | None:
     """What happens with a file that is opened; None where it is the kernel's own."""
     way = Way(0)
     for kind, each in ((Purpose.READS, Way.LOOKS), (Purpose.WRITES, Way.CHANGES)):
-        if any(map(opened.is_of, of[kind])):
+        if any(opened in openings.of(s) for s in of[kind]):
             way |= each
     back = (*of[Purpose.CLOSES], *of[Purpose.REWINDS])
     if Way.LOOKS in way and isinstance(opened.unit, int) and not any(map(opened.is_of, back)):

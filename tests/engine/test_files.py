@@ -302,6 +302,8 @@ TOOLS = {"fortran": "flang-22", "rust": "rustc"}
 TOLD_APART = {
     ("fortran", FORTRAN): {
         "open(8, file='a'); read(8, *) c; close(8); open(newunit=u, file='b'); write(u, *) c; close(u)": True,
+        "open(newunit=u, file='a'); read(u, *) c; close(u); open(newunit=u, file='b'); write(u, *) c; close(u)": True,
+        "open(8, file='a'); read(8, *) c; close(8); open(8, file='a'); write(8, *) c; close(8)": False,
         "open(newunit=u, status='scratch'); write(u, *) 2; rewind(u); read(u, *) c; close(u)": True,
         "open(8, file='a'); read(8, *) c; rewind(8); write(8, *) c + 1; close(8)": False,
         "open(8, file='a'); read(8, *) c": False,
