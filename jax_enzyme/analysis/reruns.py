@@ -90,6 +90,7 @@ class _Spread:
         self._calls = frozenset(calls)
         self._values: set[Value] = set()
         self._objects: set[MemoryObject] = set()
+        self._known: dict[I.Instruction, Collection[Value] | None] = {}
 
     def matters(self, instructions: Collection[I.Instruction]) -> bool:
         """Whether a derivative may depend on them: by a choice, an address, or a number that it is computed with."""
@@ -105,6 +106,8 @@ class _Spread:
             case I.CallBase() if instruction in self._calls:
                 self._values.add(instruction)
                 self._mark(instruction.arguments)
+            case I.CondBranch() | I.Switch() if given[0] in self._values:
+                self._values.update(self._chosen(instruction) or ())
             case I.Store() if given[0] in self._values:
                 self._objects.update(of.written(given[1]))
             case I.CallBase() if is_defined_call(instruction):
@@ -147,7 +150,7 @@ class _Spread:
             return False
         match instruction:
             case I.CondBranch() | I.Switch() | I.IndirectBranch():
-                return not self._chooses_output(instruction)
+                return self._chosen(instruction) is None
             case I.Select() if given[0] not in self._values:
                 return False
             case I.Load() | I.Store() if given[-1] in self._values:
@@ -157,19 +160,25 @@ class _Spread:
             case _:
                 return instruction.opcode not in _ADDS and instruction in self._activity.varied
 
-    def _chooses_output(self, branch: I.Instruction) -> bool:
-        """Whether all that depends on a branch is what is printed."""
+    def _chosen(self, branch: I.Instruction) -> Collection[Value] | None:
+        """The values that depend on which way a branch goes; None where something else does besides them and what is
+        printed: numbers that vary, or what memory holds."""
+        if branch not in self._known:
+            self._known[branch] = self._chosen_by(branch)
+        return self._known[branch]
+
+    def _chosen_by(self, branch: I.Instruction) -> Collection[Value] | None:
         function, block = self._homes[branch]
         cfg = Cfg(function)
         between = Divergence(cfg, lambda _: False, lambda _: False).between(block)
-        if between is None:
-            return False
-        inside = [i for b in between for i in b.instructions]
-        used, known = uses(function), frozenset(inside)
-        joins = (i for b in between | {block} for s in cfg.succs[b] if s not in between for i in s.instructions)
-        return not any(isinstance(i, I.Phi) for i in joins) and all(
-            self._is_silent(i) and all(user in known for user, _ in used.get(i, ())) for i in inside
-        )
+        if between is None or not all(self._is_silent(i) for b in between for i in b.instructions):
+            return None
+        inside = {i for b in between for i in b.instructions}
+        joins = {s for b in between | {block} for s in cfg.succs[b]} - between
+        used = uses(function)
+        found: set[I.Instruction] = {i for b in joins for i in b.instructions if isinstance(i, I.Phi)}
+        found.update(i for i in inside if any(user not in inside for user, _ in used.get(i, ())))
+        return None if any(i in self._activity.varied for i in found) else found
 
     @staticmethod
     def _is_silent(instruction: I.Instruction) -> bool:

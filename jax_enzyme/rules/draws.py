@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 _DIFFERS = re.compile(
-    r"(?:clock|time|gettimeofday|clock_gettime|timespec_get|times|omp_get_wtime|MPI_Wtime|mpi_wtime_?)$|"
+    r"(?:clock|time|gettimeofday|clock_gettime|timespec_get|times|ftime|getrusage|omp_get_wtime|MPI_Wtime|mpi_wtime_?)$|"
     r"llvm\.(?:read(?:cycle|steady)counter|x86\.rd(?:tscp?$|rand\.|seed\.))|"
     r"_FortranA(?:CpuTime|SystemClockCount|DateAndTime)|"
     r"_(?:R|ZN)\w*3std4time\w*(?:3now|7elapsed)|"

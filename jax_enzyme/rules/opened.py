@@ -112,7 +112,9 @@ _FUNCTIONS: Mapping[str, tuple[Opening, ...]] = {
     "MPI_File_open": (Opening(1, _of_amode, 2),),
     "MPI_File_delete": (_CHANGES,),
 }
-_STANDARD_INPUT = re.compile(r"(__isoc\d+_)?v?scanf$|getchar(_unlocked)?$|gets$|getwchar$")
+_STANDARD_INPUT = re.compile(
+    r"(__isoc\d+_)?v?scanf$|getchar(_unlocked)?$|gets$|getwchar$|_(?:R|ZN)\w*3std2io5stdio5stdin"
+)
 _CPP = re.compile(r"_ZNSt3__1\d+basic_[io]?f(?:stream|ilebuf)\w*E(?:C[12]E|4openE)(PKc|RKNS_12basic_string)\w*j$")
 _RUST = re.compile(r"_(?:R|ZN)\w*3std2fs")
 _RUST_FILES = re.compile(r"2io(?:4Read|4Seek|5Write)")

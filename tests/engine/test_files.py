@@ -222,6 +222,11 @@ SAME_AGAIN = {
         clock_gettime(CLOCK_MONOTONIC, &to);
         double taken = (to.tv_nsec - from.tv_nsec) * 1e-9 + clock();
         if (taken > 0) fprintf(stderr, "%g s, %g a second\\n", taken, 1 / taken);""",
+    "progress is printed": """double c = 2;
+        time_t last = time(0), now;
+        for (int i = 0; i < 9; i++, c *= 1.1)
+            if ((now = time(0)) > last) printf("%g\\n", c), last = now;
+        c = 2;""",
     "random numbers": """double c = rand() * drand48() * (1 + random());""",
 }
 OTHER_AGAIN = {
@@ -248,6 +253,8 @@ OTHER_AGAIN = {
     "what a command says": """double c;
         if (fscanf(popen("date +%s%N", "r"), "%lf", &c) != 1) abort();""",
     "a time that is counted": """double c = __builtin_ia32_rdtsc() % 100;""",
+    "a deadline": """double c = 1;
+        for (time_t end = time(0) + 9; c < 2 && time(0) < end; ) c *= 1.1;""",
     "a time that decides": """double c = 1;
         if (clock() % 2) printf("odd\\n"), c = 2;""",
     "what somebody types": """double c = 0;
@@ -317,6 +324,7 @@ TOLD_APART = {
     ("rust", RUST): {
         'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("b", "2").unwrap();': True,
         'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("a", "2").unwrap();': False,
+        "let mut c = String::new(); std::io::stdin().read_line(&mut c).unwrap(); let c = c.len() as f64;": False,
     },
     ("c", MPI): {
         'MPI_File_open(0, "a", 2, 0, &f); MPI_File_read(f, &c, 1, 0, 0); MPI_File_close(&f);': True,
