@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
-from jax_enzyme.ir.pass_managers import Setting, run_on_module
+from jax_enzyme.ir.pass_managers import NO_CHECKSUMS, Setting, run_on_module
 from jax_enzyme.working import LOG
 
 LONG = 12_000
@@ -77,7 +77,11 @@ class Pipeline:
         chosen = {"vectorize": self.vectorise, "slp-vectorize": self.slp, "unroll-loops": self.unroll}
         switches = (f"-f{'' if on else 'no-'}{name}" for name, on in chosen.items())
         place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
-        told = (word for setting in self._settings() for word in ("-mllvm", f"-{setting.name}={setting.value}"))
+        told = (
+            word
+            for setting in (*NO_CHECKSUMS, *self._settings())
+            for word in ("-mllvm", f"-{setting.name}={setting.value}")
+        )
         return (f"-O{self.level}", *switches, *place, *told)
 
     def _settings(self) -> tuple[Setting, ...]:

@@ -31,6 +31,9 @@ class Setting:
     usual: str
 
 
+NO_CHECKSUMS = (Setting("disable-loop-idiom-hashrecognize", "true", "false"),)
+"""For all passes. To see whether a loop computes a checksum, LLVM goes every way from what it carries around back to
+what that is made of: 2**n of them, where each of n numbers reads the one before twice."""
 PLACES_STAY = (Setting("enable-pre", "false", "true"),)
 """Nothing is computed on one way to a place because it is known there on another one."""
 
@@ -63,13 +66,14 @@ def _run(
     of the process, of which nothing else runs meanwhile."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
+    chosen = (*NO_CHECKSUMS, *settings)
     with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
-        for setting in settings:
+        for setting in chosen:
             llvm.set_option("", f"-{setting.name}={setting.value}")
         try:
             done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
         finally:
-            for setting in settings:
+            for setting in chosen:
                 llvm.set_option("", f"-{setting.name}={setting.usual}")
     if done:
         return

@@ -63,3 +63,29 @@ def test_short_modules_and_those_of_devices_stay_in_this_process(count: int, tri
 def test_what_fails_outside_is_an_error() -> None:
     with pytest.raises(LoweringError, match="could not optimise"):
         Pipeline(2).through_clang(llvm.parse_assembly(""), b"no bitcode")
+
+
+def test_numbers_that_are_read_twice_over_and_over_are_optimised_at_once() -> None:
+    """LLVM's search for checksums would go 2**48 ways through the largest value of a logistic map."""
+    steps = "".join(f"  %s{n} = fsub double 1.0, %c{n}\n  %c{n + 1} = fmul double %c{n}, %s{n}\n" for n in range(48))
+    text = f"""
+define double @f(ptr %x) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %best = phi double [ 0.0, %entry ], [ %found, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %c0 = load double, ptr %p
+{steps}  %better = fcmp ogt double %c48, %best
+  %found = select i1 %better, double %c48, double %best
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 64
+  br i1 %more, label %loop, label %exit
+exit:
+  ret double %found
+}}
+"""
+    for pipeline in _CHOICES:
+        native = llvm.parse_assembly(text, llvm.create_context())
+        assert "fmul" in str(pipeline.run(native, pipeline.builder()))
