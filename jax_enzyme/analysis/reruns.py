@@ -66,7 +66,7 @@ def draws_numbers(module: Module) -> bool:
 def drawn_number(points_to: PointsTo, activity: Activity, rules: Rules) -> I.CallBase | None:
     """A call for a number that is another one each time, where a derivative may depend on it."""
     instructions = list(points_to.instructions())
-    calls = (i for i in instructions if isinstance(i, I.CallBase))
+    calls = (i for i in instructions if isinstance(i, I.CallBase) and not is_defined_call(i))
     drawn = [call for call in calls if differs(callee_name(call)) and rule_of(call, rules) is None]
     return drawn[0] if drawn and _Spread(points_to, activity, drawn).matters(instructions) else None
 

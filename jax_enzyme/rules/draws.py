@@ -8,7 +8,7 @@ import re
 _DIFFERS = re.compile(
     r"(?:clock|time|gettimeofday|clock_gettime|timespec_get|times|ftime|getrusage|omp_get_wtime|MPI_Wtime|mpi_wtime_?)$|"
     r"llvm\.(?:read(?:cycle|steady)counter|x86\.rd(?:tscp?$|rand\.|seed\.))|"
-    r"_FortranA(?:CpuTime|SystemClockCount|DateAndTime)|"
+    r"_FortranA(?:CpuTime|SystemClockCount|DateAndTime|(?:Etime|D?[Ss]ecnds|time|I?[Rr]and)$)|"
     r"_(?:R|ZN)\w*3std4time\w*(?:3now|7elapsed)|"
     r"arc4random\w*$|getrandom$|getentropy$|_ZNSt3__113random_deviceclEv$"
 )

@@ -105,6 +105,7 @@ _FUNCTIONS: Mapping[str, tuple[Opening, ...]] = {
     **dict.fromkeys("open open64".split(), (Opening(0, _of_flags, 1),)),
     **dict.fromkeys("openat openat64".split(), (Opening(1, _of_flags, 2),)),
     **dict.fromkeys("creat creat64".split(), (Opening(0, _always(Way.REPLACES)),)),
+    **dict.fromkeys(("system", "_FortranAExecuteCommandLine"), (Opening(None, _always(Way.CHANGES)),)),
     "popen": (Opening(None, _of_pipe, 1),),
     **dict.fromkeys("access stat lstat stat64 lstat64 opendir readlink".split(), (_LOOKS,)),
     **dict.fromkeys("remove unlink rmdir mkdir truncate truncate64".split(), (_CHANGES,)),

@@ -197,6 +197,7 @@ def test_texts_beside_numbers() -> None:
 
 
 RECURSIVE = """static double deep(double x, int n) { return n <= 0 ? x : deep(x * x * 1.1, n - 1) * deep(x, n - 2); }
+static double times(double x, int n) { return n <= 0 ? 1 : x * times(x, n - 1) + times(x / 2, n - 2); }
 """
 SAME_AGAIN = {
     "another file is written": """FILE *f = fopen("/proc/self/stat", "r"), *g = fopen("none/log", "w");
@@ -227,6 +228,7 @@ SAME_AGAIN = {
         for (int i = 0; i < 9; i++, c *= 1.1)
             if ((now = time(0)) > last) printf("%g\\n", c), last = now;
         c = 2;""",
+    "a function of one's own": """double c = times(2, 3);""",
     "random numbers": """double c = rand() * drand48() * (1 + random());""",
 }
 OTHER_AGAIN = {
@@ -253,6 +255,8 @@ OTHER_AGAIN = {
     "what a command says": """double c;
         if (fscanf(popen("date +%s%N", "r"), "%lf", &c) != 1) abort();""",
     "a time that is counted": """double c = __builtin_ia32_rdtsc() % 100;""",
+    "what a command leaves": """double c = system("date +%s%N > je_time");
+        if (fscanf(fopen("je_time", "r"), "%lf", &c) != 1) abort();""",
     "a deadline": """double c = 1;
         for (time_t end = time(0) + 9; c < 2 && time(0) < end; ) c *= 1.1;""",
     "a time that decides": """double c = 1;
