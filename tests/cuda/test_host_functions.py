@@ -217,7 +217,7 @@ def test_graphs() -> None:
     def flow(u: Array, dt: float) -> Array:
         return u + dt * np.sin(u) * np.roll(u, 1)
 
-    captured, by_hand, updated = x, x, x
+    captured, by_hand, updated = 2 * x, x, x
     for step in range(3):
         captured = flow(flow(captured, dt), dt) + force
         by_hand = flow(by_hand, dt) + force

@@ -40,6 +40,25 @@ struct Executable {
 
 Graph *capturing;
 
+// The streams that take part: the one that captures, and those that have waited for an event since then.
+constexpr int most_streams = 64;
+char handles[most_streams];
+int streams;
+void *joined[most_streams];
+int joins;
+
+void join(void *stream) {
+  if (joins == most_streams) __assert_fail("a capture has at most 64 streams", "", 0, "");
+  joined[joins++] = stream;
+}
+
+bool is_captured(void *stream) {
+  if (capturing)
+    for (int i = 0; i < joins; i++)
+      if (joined[i] == stream) return true;
+  return false;
+}
+
 Graph *new_graph() {
   Graph *made = (Graph *)malloc(sizeof(Graph));
   *made = {nullptr, nullptr, 1};
@@ -97,9 +116,11 @@ void __je_done_at_once() {
   if (capturing) __assert_fail("a stream captures launches, asynchronous copies and fills alone", "", 0, "");
 }
 
-int cudaStreamBeginCapture(void *, int) {
+int cudaStreamBeginCapture(void *stream, int) {
   __je_done_at_once();
   capturing = new_graph();
+  joins = 0;
+  join(stream);
   return 0;
 }
 int cudaStreamEndCapture(void *, Graph **made) {
@@ -107,7 +128,7 @@ int cudaStreamEndCapture(void *, Graph **made) {
   capturing = nullptr;
   return 0;
 }
-int cudaStreamIsCapturing(void *, int *status) { return *status = capturing ? 1 : 0, 0; }
+int cudaStreamIsCapturing(void *stream, int *status) { return *status = is_captured(stream) ? 1 : 0, 0; }
 
 int cudaGraphCreate(Graph **made, unsigned) { return *made = new_graph(), 0; }
 int cudaGraphDestroy(Graph *graph) { return let_go(graph), 0; }
@@ -124,8 +145,8 @@ int __je_graph_update(Executable *executable, Graph *graph) {
   return 0;
 }
 int cudaGraphUpload(Executable *, void *) { return 0; }
-int cudaGraphLaunch(Executable *executable, void *) {
-  __je_done_at_once();
+int cudaGraphLaunch(Executable *executable, void *stream) {
+  if (is_captured(stream)) __je_done_at_once();
   run_all(executable->graph);
   return 0;
 }

@@ -35,8 +35,10 @@ int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, si
   __je_done_at_once();
   return move_rows(to, to_pitch, from, from_pitch, width, height), 0;
 }
-int copy_rows_in_order(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
-  if (capturing) append(capturing, {nullptr, copy_of_rows, nullptr, to, from, to_pitch, from_pitch, width, height});
+int copy_rows_in_order(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                       void *stream) {
+  if (is_captured(stream))
+    append(capturing, {nullptr, copy_of_rows, nullptr, to, from, to_pitch, from_pitch, width, height});
   else move_rows(to, to_pitch, from, from_pitch, width, height);
   return 0;
 }
@@ -45,8 +47,8 @@ int copy(void *to, const void *from, size_t size) {
   memcpy(to, from, size);
   return 0;
 }
-int copy_in_order(void *to, const void *from, size_t size) {
-  if (capturing) append(capturing, {nullptr, copy_of_rows, nullptr, to, from, 0, 0, size, 1});
+int copy_in_order(void *to, const void *from, size_t size, void *stream) {
+  if (is_captured(stream)) append(capturing, {nullptr, copy_of_rows, nullptr, to, from, 0, 0, size, 1});
   else memcpy(to, from, size);
   return 0;
 }
@@ -78,8 +80,8 @@ extern "C" {
 void __je_launch(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                  unsigned block_y, unsigned block_z, size_t shared, void **arguments);
 
-int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, void *) {
-  if (capturing) {
+int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
+  if (is_captured(stream)) {
     void *record =
         __je_record(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, arguments);
     append(capturing, {nullptr, launch, record});
@@ -115,9 +117,9 @@ int cudaMallocPitch(void **place, size_t *pitch, size_t width, size_t height) {
 }
 int cudaFree(void *memory) { return free(memory), 0; }
 int cudaFreeHost(void *memory) { return free(memory), 0; }
-int cudaFreeAsync(void *memory, void *) {
+int cudaFreeAsync(void *memory, void *stream) {
   // Each launch of the graph has the memory at the same place.
-  if (capturing) append(capturing, {nullptr, kept_memory, nullptr, memory});
+  if (is_captured(stream)) append(capturing, {nullptr, kept_memory, nullptr, memory});
   else free(memory);
   return 0;
 }
@@ -129,20 +131,22 @@ int cudaMemPrefetchAsync(const void *, size_t, int, void *) { return 0; }
 int cudaMemAdvise(const void *, size_t, int, int) { return 0; }
 
 int cudaMemcpy(void *to, const void *from, size_t size, int) { return copy(to, from, size); }
-int cudaMemcpyAsync(void *to, const void *from, size_t size, int, void *) { return copy_in_order(to, from, size); }
+int cudaMemcpyAsync(void *to, const void *from, size_t size, int, void *stream) {
+  return copy_in_order(to, from, size, stream);
+}
 int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int) {
   return copy_rows(to, to_pitch, from, from_pitch, width, height);
 }
 int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int,
-                      void *) {
-  return copy_rows_in_order(to, to_pitch, from, from_pitch, width, height);
+                      void *stream) {
+  return copy_rows_in_order(to, to_pitch, from, from_pitch, width, height, stream);
 }
 int cudaMemset(void *to, int byte, size_t size) {
   __je_done_at_once();
   return memset(to, byte, size), 0;
 }
-int cudaMemsetAsync(void *to, int byte, size_t size, void *) {
-  if (capturing) append(capturing, {nullptr, filled_rows, nullptr, to, nullptr, 0, 0, size, 1, byte});
+int cudaMemsetAsync(void *to, int byte, size_t size, void *stream) {
+  if (is_captured(stream)) append(capturing, {nullptr, filled_rows, nullptr, to, nullptr, 0, 0, size, 1, byte});
   else memset(to, byte, size);
   return 0;
 }
@@ -150,8 +154,9 @@ int cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height) 
   __je_done_at_once();
   return fill_rows(to, pitch, byte, width, height), 0;
 }
-int cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height, void *) {
-  if (capturing) append(capturing, {nullptr, filled_rows, nullptr, to, nullptr, pitch, 0, width, height, byte});
+int cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height, void *stream) {
+  if (is_captured(stream))
+    append(capturing, {nullptr, filled_rows, nullptr, to, nullptr, pitch, 0, width, height, byte});
   else fill_rows(to, pitch, byte, width, height);
   return 0;
 }
@@ -161,11 +166,11 @@ int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t
 int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, int) {
   return copy(to, (const char *)symbol + offset, size);
 }
-int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset, int, void *) {
-  return copy_in_order((char *)symbol + offset, from, size);
+int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset, int, void *stream) {
+  return copy_in_order((char *)symbol + offset, from, size, stream);
 }
-int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset, int, void *) {
-  return copy_in_order(to, (const char *)symbol + offset, size);
+int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset, int, void *stream) {
+  return copy_in_order(to, (const char *)symbol + offset, size, stream);
 }
 int cudaPointerGetAttributes(cudaPointerAttributes *found, const void *memory) {
   // All memory is managed: host and device reach it by the same address.
@@ -229,23 +234,26 @@ int cudaChooseDevice(int *device, const cudaDeviceProp *) { return *device = 0, 
 int cudaProfilerStart() { return 0; }
 int cudaProfilerStop() { return 0; }
 
-int cudaStreamCreate(void **stream) { return *stream = nullptr, 0; }
-int cudaStreamCreateWithFlags(void **stream, unsigned) { return *stream = nullptr, 0; }
-int cudaStreamCreateWithPriority(void **stream, unsigned, int) { return *stream = nullptr, 0; }
+int cudaStreamCreate(void **stream) { return *stream = &handles[streams++ % most_streams], 0; }
+int cudaStreamCreateWithFlags(void **stream, unsigned) { return cudaStreamCreate(stream); }
+int cudaStreamCreateWithPriority(void **stream, unsigned, int) { return cudaStreamCreate(stream); }
 int cudaStreamDestroy(void *) { return 0; }
 int cudaStreamGetFlags(void *, unsigned *flags) { return *flags = 0, 0; }
 int cudaStreamGetPriority(void *, int *priority) { return *priority = 0, 0; }
 int cudaStreamSynchronize(void *) { return 0; }
 int cudaStreamQuery(void *) { return 0; }
-int cudaStreamWaitEvent(void *, void *, unsigned) { return 0; }
+int cudaStreamWaitEvent(void *stream, void *, unsigned) {
+  if (capturing && !is_captured(stream)) join(stream);
+  return 0;
+}
 int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *data, unsigned) {
-  __je_done_at_once();
+  if (is_captured(stream)) __je_done_at_once();
   function(stream, 0, data);
   return 0;
 }
 int cudaStreamAttachMemAsync(void *, void *, size_t, unsigned) { return 0; }
-int cudaLaunchHostFunc(void *, void (*function)(void *), void *data) {
-  __je_done_at_once();
+int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+  if (is_captured(stream)) __je_done_at_once();
   function(data);
   return 0;
 }

@@ -1,5 +1,5 @@
-// Graphs: what a stream captures, in two streams, with pointers that change places, launched often; nodes by hand; an
-// update of what was instantiated.
+// Graphs: what a stream captures, in two streams but not in a third one, with pointers that change places, launched
+// often; nodes by hand; an update of what was instantiated.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <utility>
@@ -21,10 +21,11 @@ void captured(double *x, const double *force, int n, int steps, double dt) {
   cudaMalloc(&u, n * sizeof(double));
   cudaMalloc(&v, n * sizeof(double));
   cudaMemcpy(u, x, n * sizeof(double), cudaMemcpyHostToDevice);
-  cudaStream_t stream, other;
+  cudaStream_t stream, other, apart;
   cudaEvent_t fork, join;
   cudaStreamCreate(&stream);
   cudaStreamCreate(&other);
+  cudaStreamCreateWithFlags(&apart, cudaStreamNonBlocking);
   cudaEventCreate(&fork);
   cudaEventCreate(&join);
   bool made = false;
@@ -33,6 +34,7 @@ void captured(double *x, const double *force, int n, int steps, double dt) {
   for (int s = 0; s < steps; s++) {
     if (!made) {
       cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+      add<<<(n + 63) / 64, 64, 0, apart>>>(u, u, n);  // once, at once
       cudaEventRecord(fork, stream);
       cudaStreamWaitEvent(other, fork, 0);
       cudaMallocAsync(&f, n * sizeof(double), other);
