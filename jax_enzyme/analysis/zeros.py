@@ -1,4 +1,4 @@
-"""Which pointers may lie where one is read: those that are null in every run, since nothing but zeros is written there.
+"""Pointers that are null in every run, since nothing but zeros is written where they are read from.
 
     %table = call ptr @calloc(i64 4, i64 8)      (or memory that a memset, a copy of such memory, or nothing has filled)
     %slot = getelementptr ptr, ptr %table, i64 2
@@ -30,11 +30,9 @@ from jax_enzyme.analysis.objects import (
     is_near_null,
 )
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, ConstantString, Poison, Undef, Value, is_zero
-from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
 _WRITES_NOTHING = frozenset(
@@ -76,20 +74,13 @@ class Zeros:
             return False
         if not self._points_to.of(pointer.operands[0]):
             return self.is_null(I.base_of(pointer.operands[0]))
-        return self.stored(pointer) == []
-
-    @remembered
-    def stored(self, load: I.Load) -> list[Value] | None:
-        """The pointers besides null that may be where one is loaded; None where anything else may be, or none was
-        seen."""
-        found: list[Value] = []
-        seen = Reached(self._places(load.operands[0], self._layout.store_size(load.type)))
+        seen = Reached(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
         for place in seen:
-            sources = self._sources(place, found)
+            sources = self._sources(place)
             if sources is None or len(seen) > _MOST:
-                return None
+                return False
             seen.add(sources)
-        return found if len(seen) > 0 else None
+        return len(seen) > 0
 
     @cached_property
     def _reached(self) -> Objects:
@@ -111,9 +102,8 @@ class Zeros:
         for item, offsets in self._points_to.within(pointer).items():
             yield from (_Place(item, at, size) for at in offsets)
 
-    def _sources(self, place: _Place, pointers: list[Value]) -> list[_Place] | None:
-        """The places that are copied to this one, and in `pointers` what is stored there; None where anything else but
-        zeros may be in it."""
+    def _sources(self, place: _Place) -> list[_Place] | None:
+        """The places that are copied to this one; None where anything but zeros may be in it."""
         item, site = place.item, place.item.site
         if isinstance(site, GlobalVariable) and item.is_constant:
             return [] if self._is_zero_at(site.initializer, place) else None
@@ -126,9 +116,6 @@ class Zeros:
             found += [_Place(p.item, p.at + place.at, place.size) for p in self._places(site.operands[0], place.size)]
         for write, size, here in self._writes.get(item, ()):
             if _writes_zeros(write) or (size is not None and not overlap(here, size, place.at, place.size)):
-                continue
-            if isinstance(write, I.Store) and T.is_pointer(write.operands[0].type):
-                pointers.append(write.operands[0])
                 continue
             if not isinstance(write, I.CallBase) or call_effect(write) is not Effect.MEMORY_COPY:
                 return None

@@ -130,7 +130,7 @@ class Facts:
 
     @cached_property
     def nowhere(self) -> Nowhere:
-        return Nowhere(self.points_to)
+        return Nowhere(self.points_to, self.activity)
 
     @cached_property
     def compared(self) -> frozenset[I.Instruction]:

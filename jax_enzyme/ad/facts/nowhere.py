@@ -14,12 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from jax_enzyme.analysis.accesses import accesses
+from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import is_near_null
+from jax_enzyme.analysis.objects import call_effect, is_near_null
 from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, ConstantExpr, Poison, Undef, Value
+from jax_enzyme.remembered import remembered
+from jax_enzyme.rules.effects import Effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,7 @@ class Nowhere:
     """Those of a program."""
 
     points_to: PointsTo
+    activity: Activity
 
     def leads(self, pointer: Value) -> bool:
         """Whether an address can only be null, made of it, what nobody has written, or loaded through such an
@@ -48,7 +54,9 @@ class Nowhere:
                     found.add(given)
                 case I.Load(operands=[address]) if not self.points_to.of(address):
                     found.add([address])
-                case I.Load() if (stored := self._zeros.stored(value)) is not None:
+                case I.Load() if self._zeros.is_null(value):
+                    pass
+                case I.Load() if (stored := self._stored_pointers(value)) is not None:
                     found.add(stored)
                 case _:
                     return False
@@ -57,6 +65,32 @@ class Nowhere:
     @cached_property
     def _zeros(self) -> Zeros:
         return Zeros(self.points_to)
+
+    @remembered
+    def _stored_pointers(self, load: I.Load) -> Sequence[Value] | None:
+        """The pointers that may be where one is loaded from memory of the kernel's own; None where anything else may
+        be."""
+        ranges = self.activity.numbers.ranges
+        objects = self.points_to.of(load.operands[0])
+        if not objects or any(o.kind not in ("stack", "heap") for o in objects):
+            return None
+        parts = list(ranges.accessed(load, load.operands[0], load.type))
+        found: list[Value] = []
+        for access in (a for f in self.points_to.functions for a in accesses(self.points_to, f, ranges.layout)):
+            if not access.writes or access.kills or objects.isdisjoint(access.objects):
+                continue
+            match access.instruction:
+                case I.Store(operands=[value, pointer]) as store:
+                    written = list(ranges.accessed(store, pointer, value.type))
+                    if any(a is b and p.meets(q) for a, p in parts for b, q in written):
+                        if not T.is_pointer(value.type):
+                            return None
+                        found.append(value)
+                case I.CallBase() as call if call_effect(call) is Effect.MEMORY_SET or self.points_to.callees(call):
+                    pass  # nothing, or what the functions' own instructions say
+                case _:
+                    return None
+        return found
 
     @cached_property
     def _given(self) -> Mapping[Value, Sequence[Value]]:

@@ -264,7 +264,7 @@ class _Check:
 
     @cached_property
     def _nowhere(self) -> Nowhere:
-        return Nowhere(self.points_to)
+        return Nowhere(self.points_to, self.activity)
 
     @cached_property
     def _distances(self) -> Distances:
