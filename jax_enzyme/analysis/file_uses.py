@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.fortran_io import NEW_UNIT, Purpose, purpose, specified, statements, unit_of
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import GlobalVariable, Module, declared_name
+from jax_enzyme.ir.module import GlobalVariable, Module, constant_bytes, declared_name
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import BasicBlock, ConstantString, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.files import reads
 from jax_enzyme.rules.opened import (
     ANYTHING,
@@ -208,9 +208,6 @@ def _chosen_units(module: Module) -> frozenset[Value]:
 
 def text(value: Value, length: Value | None = None) -> str | None:
     """The text that a constant pointer leads to."""
-    if not isinstance(value, GlobalVariable) or not value.is_constant:
-        return None
-    if not isinstance(value.initializer, ConstantString):
-        return None
+    data = constant_bytes(value)
     size = None if length is None else int_value(length)
-    return value.initializer.data[:size].partition(b"\0")[0].decode(errors="surrogateescape").rstrip(" ")
+    return None if data is None else data[:size].partition(b"\0")[0].decode(errors="surrogateescape").rstrip(" ")

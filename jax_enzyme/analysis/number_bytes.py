@@ -185,20 +185,6 @@ OrderedSet = dict[Bytes, None]
 """Parts of an object in the order in which they were found, which is the same in every process."""
 
 
-@dataclass
-class _Following:
-    """A copy, and how many parts of its source it has been followed for."""
-
-    copy: Copied
-    done: int = 0
-
-    def moved(self, parts: Collection[Bytes]) -> list[Bytes]:
-        """Where those that are new come to lie."""
-        new = list(islice(parts, self.done, None))
-        self.done = len(parts)
-        return [moved for part in new if (moved := self.copy.moved(part)) is not None]
-
-
 class ByteRanges:
     """The ranges of bytes that accesses touch, for the functions of one `PointsTo`."""
 
@@ -338,6 +324,37 @@ class ByteRanges:
         return reached(null, lambda phi: users.get(phi, ())).keys()
 
 
+@dataclass
+class _Following:
+    """A copy, and how many parts of its source it has been followed for."""
+
+    copy: Copied
+    done: int = 0
+
+    def moved(self, parts: Collection[Bytes]) -> list[Bytes]:
+        """Where those that are new come to lie."""
+        new = list(islice(parts, self.done, None))
+        self.done = len(parts)
+        return [moved for part in new if (moved := self.copy.moved(part)) is not None]
+
+
+class Followed:
+    """Copies of memory, each followed once for each part of its source, while parts are being found."""
+
+    def __init__(self, ranges: ByteRanges) -> None:
+        self._ranges = ranges
+        self._copies: dict[I.CallBase, list[_Following]] = {}
+
+    def moved(
+        self, call: I.CallBase, parts: Callable[[MemoryObject], Collection[Bytes]]
+    ) -> Iterator[tuple[MemoryObject, Bytes]]:
+        """Where the parts of its sources that were not there the last time come to lie."""
+        if (copies := self._copies.get(call)) is None:
+            copies = self._copies[call] = [_Following(copy) for copy in self._ranges.copied(call)]
+        for each in copies:
+            yield from ((each.copy.to, moved) for moved in each.moved(parts(each.copy.item)))
+
+
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
     reads numbers there. `read` is told of each object that is asked for."""
@@ -353,7 +370,7 @@ class NumberBytes:
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
         self._found: dict[MemoryObject, OrderedSet] = {}
-        self._copies: dict[I.CallBase, list[_Following]] = {}
+        self._followed = Followed(self.ranges)
 
     def of(self, item: MemoryObject) -> Collection[Bytes]:
         self._read(item)
@@ -419,11 +436,8 @@ class NumberBytes:
         return self._add(self.ranges.called(pointer, kind))
 
     def copied(self, call: I.CallBase) -> Collection[MemoryObject]:
-        """Memory is copied, of which numbers that vary may be a part: those that were not there the last time."""
-        if (copies := self._copies.get(call)) is None:
-            copies = self._copies[call] = [_Following(copy) for copy in self.ranges.copied(call)]
-        parts = [(f.copy.to, moved) for f in copies for moved in f.moved(self.of(f.copy.item))]
-        return self._add(parts)
+        """Memory is copied, of which numbers that vary may be a part."""
+        return self._add(self._followed.moved(call, self.of))
 
     def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> Collection[MemoryObject]:
         changed: dict[MemoryObject, None] = {}

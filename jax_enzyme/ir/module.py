@@ -14,6 +14,8 @@ from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
     Constant,
+    ConstantAggregate,
+    ConstantString,
     GlobalValue,
     Value,
     parts_of,
@@ -169,6 +171,17 @@ def declared_name(value: Value) -> str:
 
 Uses: TypeAlias = Mapping[Value, Sequence[tuple[Instruction, int]]]
 """Where values are used: value -> [(user, operand index)]."""
+
+
+def constant_bytes(pointer: Value) -> bytes | None:
+    """The bytes of the constant text that a pointer leads to, itself or as the only member of a structure; None for
+    other pointers."""
+    if not isinstance(pointer, GlobalVariable) or not pointer.is_constant:
+        return None
+    held = pointer.initializer
+    if isinstance(held, ConstantAggregate) and len(held.elements) == 1:
+        held = held.elements[0]
+    return held.data if isinstance(held, ConstantString) else None
 
 
 def uses(function: Function) -> Uses:

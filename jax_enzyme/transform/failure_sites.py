@@ -16,12 +16,10 @@ from jax_enzyme.ir.debug import add_node, location, resolve
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.lexer import escape, unescape
 from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, declared_callee
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, constant_bytes, declared_callee
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import (
-    ConstantAggregate,
     ConstantExpr,
-    ConstantString,
     Value,
     int_value,
 )
@@ -185,23 +183,14 @@ def _counted_text(pointer: Value, count: Value) -> str | None:
     if isinstance(count, ConstantExpr) and count.opcode == "inttoptr":
         tagged = int_value(count.operands[0])
         length = tagged >> 1 if tagged is not None and tagged & 1 else None
-    data = _bytes(pointer)
+    data = constant_bytes(pointer)
     return None if data is None or length is None else data[:length].decode("utf-8", "replace").strip()
 
 
 def constant_text(value: Value) -> str | None:
     """The C string that a constant points to."""
-    data = _bytes(value)
+    data = constant_bytes(value)
     return None if data is None else data.split(b"\0", 1)[0].decode("utf-8", "replace")
-
-
-def _bytes(value: Value) -> bytes | None:
-    if not isinstance(value, GlobalVariable) or not value.is_constant:
-        return None
-    held = value.initializer
-    if isinstance(held, ConstantAggregate) and len(held.elements) == 1:
-        held = held.elements[0]
-    return held.data if isinstance(held, ConstantString) else None
 
 
 def readable_type(symbol: str) -> str:

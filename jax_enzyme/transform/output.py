@@ -16,7 +16,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declared_name
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, constant_bytes, declared_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantString, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -93,10 +93,9 @@ def _keep_files(module: Module) -> None:
     for call in (i for f in module.functions.values() for i in f.instructions()):
         if callee_name(call) not in OPENS:
             continue
-        mode = call.operands[1]
-        text = mode.initializer if isinstance(mode, GlobalVariable) and mode.is_constant else None
-        if isinstance(text, ConstantString) and text.data.startswith(b"w"):
-            call.operands[1] = _mode(module, b"a" + text.data[1:].replace(b"x", b""))
+        mode = constant_bytes(call.operands[1])
+        if mode is not None and mode.startswith(b"w"):
+            call.operands[1] = _mode(module, b"a" + mode[1:].replace(b"x", b""))
 
 
 def _mode(module: Module, data: bytes) -> GlobalVariable:

@@ -27,7 +27,7 @@ from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied, OrderedSet
+from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied, Followed, OrderedSet
 from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.rounding import is_whole
@@ -61,6 +61,7 @@ class _Trail:
     is_kind: Callable[[T.Type], bool]
     values: set[Value]
     stored: dict[MemoryObject, OrderedSet]
+    copies: Followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ class BitChecks:
 
     def _trail(self, is_kind: Callable[[T.Type], bool], begins: Callable[[I.Instruction], bool]) -> _Trail:
         """Integers, or numbers, that begin so, and all that is computed of them."""
-        trail = _Trail(is_kind, set(), {})
+        trail = _Trail(is_kind, set(), {}, Followed(self._ranges))
         before = -1
         while before != (before := len(trail.values) + sum(map(len, trail.stored.values()))):
             for instruction in self.points_to.instructions():
@@ -187,15 +188,13 @@ class BitChecks:
             ):
                 trail.values.add(call)
         if is_copy(call):
-            self._copy_computed(call, trail.stored)
+            self._copy_computed(call, trail)
 
-    def _copy_computed(self, call: I.CallBase, stored: dict[MemoryObject, OrderedSet]) -> None:
-        for copy in list(self._ranges.copied(call)) if stored else ():
-            for part in list(stored.get(copy.item, ())):
-                moved = copy.moved(part)
-                known = stored.setdefault(copy.to, {})
-                if moved is not None and (settled := self._ranges.settled(copy.to, moved, known)) is not None:
-                    known[settled] = None
+    def _copy_computed(self, call: I.CallBase, trail: _Trail) -> None:
+        for item, part in trail.copies.moved(call, lambda item: trail.stored.get(item, ())):
+            known = trail.stored.setdefault(item, {})
+            if (settled := self._ranges.settled(item, part, known)) is not None:
+                known[settled] = None
 
     def _goes_on(self, instruction: I.Instruction, trail: _Trail, begins: Callable[[I.Instruction], bool]) -> bool:
         if isinstance(instruction, I.Store):
