@@ -6,9 +6,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise, repeat
 
 from jax_enzyme.analysis.fortran_io import NEW_UNIT, Purpose, purpose, specified, statements, unit_of
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable, Module, constant_bytes, declared_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
@@ -16,6 +18,7 @@ from jax_enzyme.rules.files import reads
 from jax_enzyme.rules.opened import (
     ANYTHING,
     Way,
+    has_path,
     in_rust,
     maps_files,
     openings,
@@ -71,8 +74,8 @@ def _of_functions(instructions: list[I.Instruction]) -> Iterator[FileUse]:
         given = instruction.arguments
         if reads_standard_input(name):
             yield FileUse(instruction, None, Way.CONSUMES)
-        elif (way := in_rust(name, rust_writes)) is not None:
-            yield FileUse(instruction, next(filter(None, map(text, given)), None), way)
+        for way, path in zip(in_rust(name, rust_writes), chain(_rust_paths(name, given), repeat(None)), strict=False):
+            yield FileUse(instruction, path, way)
         for opening in openings(name, len(given)):
             mode = None if opening.mode is None else given[opening.mode]
             asked = None if mode is None else text(mode) or int_value(mode)
@@ -80,6 +83,14 @@ def _of_functions(instructions: list[I.Instruction]) -> Iterator[FileUse]:
             if nothing_reads and way == ANYTHING:
                 way = Way.CHANGES
             yield FileUse(instruction, None if opening.name is None else text(given[opening.name]), way)
+
+
+def _rust_paths(name: str, given: Sequence[Value]) -> Iterator[str | None]:
+    """The paths that a function of Rust's library is given, each by its address and its length, as far as they are
+    constants."""
+    for address, length in pairwise(given) if has_path(name) else ():
+        if T.is_pointer(address.type) and T.is_int(length.type):
+            yield None if int_value(length) is None else text(address, length)
 
 
 @dataclass(frozen=True)

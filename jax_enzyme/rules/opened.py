@@ -117,11 +117,14 @@ _STANDARD_INPUT = re.compile(
     r"(__isoc\d+_)?v?scanf$|getchar(_unlocked)?$|gets$|getwchar$|_(?:R|ZN)\w*3std2io5stdio5stdin"
 )
 _CPP = re.compile(r"_ZNSt3__1\d+basic_[io]?f(?:stream|ilebuf)\w*E(?:C[12]E|4openE)(PKc|RKNS_12basic_string)\w*j$")
-_RUST = re.compile(r"_(?:R|ZN)\w*3std2fs")
-_RUST_FILES = re.compile(r"2io(?:4Read|4Seek|5Write)")
-_RUST_READS = re.compile(r"2fs\d+(?:read|metadata|exists|canonicalize)")
+_RUST = re.compile(r"_(?:R|ZN)\w*3std(?:3sys)?2fs")
+"""What `std::fs` has; much of it is inlined, down to `std::sys::fs`."""
+_RUST_OPEN_FILES = re.compile(r"2io(?:4Read|4Seek|5Write)|4File\d")
+_RUST_READS = re.compile(r"2fs\d+(?:read|metadata|symlink_metadata|exists|canonicalize)")
 _RUST_REPLACES = re.compile(r"2fs5write5inner")
-_RUST_CHANGES = re.compile(r"2fs\w*\d(?:write|create|remove|rename|copy|set_len|hard_link)")
+_RUST_TWO = re.compile(r"2fs\d+(?:rename|copy|hard_link|symlink)")
+_RUST_MAKES = re.compile(r"2fs\d+(?:remove|create_dir|set_)|10DirBuilder\d+_*create")
+_RUST_CHANGES = re.compile(r"2fs\w*\d_*(?:write|create|remove|rename|copy|set_|hard_link|symlink)")
 
 
 def openings(name: str, arguments: int) -> tuple[Opening, ...]:
@@ -133,14 +136,23 @@ def openings(name: str, arguments: int) -> tuple[Opening, ...]:
     return (_SOMETHING,) if name.lower().startswith(("mpi_file_open", "mpi_file_delete")) else ()
 
 
-def in_rust(name: str, writes: bool) -> Way | None:
-    """What a function of Rust's library does to files, in a program of which is known whether it `writes` any, since
-    the options that one is opened with do not say; None for others."""
+def in_rust(name: str, writes: bool) -> tuple[Way, ...]:
+    """What a function of Rust's library does to the files whose paths it is given, one after the other, in a program of
+    which is known whether it `writes` any, since the options that one is opened with do not say; nothing for others."""
     if _RUST.match(name) is None:
-        return None
+        return ()
     if _RUST_REPLACES.search(name):
-        return Way.REPLACES
-    return Way.LOOKS if not writes or _RUST_READS.search(name) else ANYTHING
+        return (Way.REPLACES,)
+    if _RUST_TWO.search(name):
+        return (ANYTHING if "rename" in name else Way.LOOKS, Way.CHANGES)
+    if _RUST_MAKES.search(name):
+        return (Way.CHANGES,)
+    return (Way.LOOKS if not writes or _RUST_READS.search(name) else ANYTHING,)
+
+
+def has_path(name: str) -> bool:
+    """Whether a function of Rust's library that has to do with files is given paths, and not a file that is open."""
+    return _RUST_OPEN_FILES.search(name) is None
 
 
 def writes_in_rust(name: str) -> bool:

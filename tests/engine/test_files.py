@@ -328,6 +328,13 @@ TOLD_APART = {
     ("rust", RUST): {
         'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("b", "2").unwrap();': True,
         'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("a", "2").unwrap();': False,
+        'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write(&"ab"[..1], "2").unwrap();': False,
+        'let c = read("a").unwrap().len() as f64; write(&std::env::args().next().unwrap(), "2").unwrap();': False,
+        'let c = read("a").unwrap().len() as f64; write("b", "2").unwrap(); rename("b", "c").unwrap();': True,
+        'let c = read("a").unwrap().len() as f64; write("b", "2").unwrap(); rename("b", "a").unwrap();': False,
+        'let c = read("a").unwrap().len() as f64; copy("b", "a").unwrap();': False,
+        'let c = read("a").unwrap().len() as f64; remove_file("a").unwrap();': False,
+        'let c = std::path::Path::new("a").exists() as u8 as f64; create_dir("a").unwrap();': False,
         "let mut c = String::new(); std::io::stdin().read_line(&mut c).unwrap(); let c = c.len() as f64;": False,
     },
     ("c", MPI): {
