@@ -99,16 +99,20 @@ def _always(way: Way) -> Callable[[object], Way]:
 
 
 _LOOKS, _CHANGES = Opening(0, _always(Way.LOOKS)), Opening(0, _always(Way.CHANGES))
-_SOMETHING = Opening(None, _always(ANYTHING))
+_SOMETHING, _ANY_CHANGES = Opening(None, _always(ANYTHING)), Opening(None, _always(Way.CHANGES))
+"""Names that count from a folder which nobody follows, or that mean another file from now on."""
 _FUNCTIONS: Mapping[str, tuple[Opening, ...]] = {
     **dict.fromkeys("fopen fopen64 freopen freopen64".split(), (Opening(0, _of_text, 1),)),
     **dict.fromkeys("open open64".split(), (Opening(0, _of_flags, 1),)),
-    **dict.fromkeys("openat openat64".split(), (Opening(1, _of_flags, 2),)),
+    **dict.fromkeys("openat openat64".split(), (Opening(None, _of_flags, 2),)),
     **dict.fromkeys("creat creat64".split(), (Opening(0, _always(Way.REPLACES)),)),
-    **dict.fromkeys(("system", "_FortranAExecuteCommandLine"), (Opening(None, _always(Way.CHANGES)),)),
+    **dict.fromkeys(("system", "_FortranAExecuteCommandLine"), (_ANY_CHANGES,)),
     "popen": (Opening(None, _of_pipe, 1),),
     **dict.fromkeys("access stat lstat stat64 lstat64 opendir readlink".split(), (_LOOKS,)),
-    **dict.fromkeys("remove unlink rmdir mkdir truncate truncate64".split(), (_CHANGES,)),
+    **dict.fromkeys("faccessat fstatat fstatat64 statx readlinkat".split(), (Opening(None, _always(Way.LOOKS)),)),
+    **dict.fromkeys("remove unlink rmdir mkdir mkfifo mknod truncate truncate64".split(), (_CHANGES,)),
+    **dict.fromkeys("unlinkat mkdirat mkfifoat mknodat symlinkat chdir fchdir".split(), (_ANY_CHANGES,)),
+    **dict.fromkeys("renameat renameat2 linkat".split(), (_SOMETHING,)),
     **dict.fromkeys("rename link symlink".split(), (Opening(0, _always(ANYTHING)), Opening(1, _always(Way.CHANGES)))),
     "MPI_File_open": (Opening(1, _of_amode, 2),),
     "MPI_File_delete": (_CHANGES,),
@@ -117,6 +121,10 @@ _STANDARD_INPUT = re.compile(
     r"(__isoc\d+_)?v?scanf$|getchar(_unlocked)?$|gets$|getwchar$|_(?:R|ZN)\w*3std2io5stdio5stdin"
 )
 _CPP = re.compile(r"_ZNSt3__1\d+basic_[io]?f(?:stream|ilebuf)\w*E(?:C[12]E|4openE)(PKc|RKNS_12basic_string)\w*j$")
+_CPP_FOLDERS = re.compile(r"_ZNK?St3__14__fs10filesystem")
+_CPP_CHANGES = re.compile(
+    r"filesystem\d+__(?:rename|remove|copy|create|resize|permissions|current_path|last_write_time)"
+)
 _RUST = re.compile(r"_(?:R|ZN)\w*3std(?:3sys)?2fs")
 """What `std::fs` has; much of it is inlined, down to `std::sys::fs`."""
 _RUST_OPEN_FILES = re.compile(r"2io(?:4Read|4Seek|5Write)|4File\d")
@@ -133,6 +141,8 @@ def openings(name: str, arguments: int) -> tuple[Opening, ...]:
         return known
     if of_streams(name) and (found := _CPP.match(name)) is not None:
         return (Opening(1 if found[1] == "PKc" else None, _of_openmode, arguments - 1),)
+    if _CPP_FOLDERS.match(name) is not None:
+        return (_ANY_CHANGES if _CPP_CHANGES.search(name) else Opening(None, _always(Way.LOOKS)),)
     return (_SOMETHING,) if name.lower().startswith(("mpi_file_open", "mpi_file_delete")) else ()
 
 

@@ -301,10 +301,14 @@ def _deep(x: jax.Array | float, n: int) -> jax.Array | float:
 
 
 FORTRAN = "subroutine k(x, y)\n real(8) :: x, y, c\n integer :: u\n logical :: there\n %s\n y = c * x\nend"
-CPP = '#include <fstream>\nextern "C" double k(double x) { double c = 1; %s return c * x; }'
+CPP = '#include <filesystem>\n#include <fstream>\nextern "C" double k(double x) { double c = 1; %s return c * x; }'
 RUST = """use std::fs::*;
 #[no_mangle]
 pub extern "C" fn k(x: f64) -> f64 { %s c * x }"""
+C = """#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+double k(double x) { double c = 1; FILE *f = fopen("a", "r"); fscanf(f, "%%lf", &c); fclose(f); %s return c * x; }"""
 MPI = """typedef void *File;
 int MPI_File_open(int, const char *, int, int, File *), MPI_File_read(File, void *, int, int, void *);
 int MPI_File_write(File, const void *, int, int, void *), MPI_File_close(File *);
@@ -324,6 +328,7 @@ TOLD_APART = {
     ("c++", CPP): {
         'std::ifstream("a") >> c; std::ofstream("b") << c;': True,
         'std::ifstream("a") >> c; std::ofstream("a") << c + 1;': False,
+        'std::ifstream("a") >> c; std::filesystem::rename("b", "a");': False,
     },
     ("rust", RUST): {
         'let c: f64 = read_to_string("a").unwrap().parse().unwrap(); write("b", "2").unwrap();': True,
@@ -336,6 +341,12 @@ TOLD_APART = {
         'let c = read("a").unwrap().len() as f64; remove_file("a").unwrap();': False,
         'let c = std::path::Path::new("a").exists() as u8 as f64; create_dir("a").unwrap();': False,
         "let mut c = String::new(); std::io::stdin().read_line(&mut c).unwrap(); let c = c.len() as f64;": False,
+    },
+    ("c", C): {
+        'unlink("b");': True,
+        'renameat(AT_FDCWD, "b", AT_FDCWD, "a");': False,
+        'unlinkat(AT_FDCWD, "a", 0);': False,
+        'chdir("/tmp");': False,
     },
     ("c", MPI): {
         'MPI_File_open(0, "a", 2, 0, &f); MPI_File_read(f, &c, 1, 0, 0); MPI_File_close(&f);': True,
