@@ -81,8 +81,7 @@ def waiting_for(run: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     try:
         return future.result()
     finally:
-        # An exception has this frame, which had it: a circle, with all modules of LLVM's in the frames above, and the
-        # collector frees the parts of a circle in any order, a context before the modules in it.
+        # An exception has this frame, which had it: a circle, which holds all modules of LLVM's in the frames above.
         del future
 
 

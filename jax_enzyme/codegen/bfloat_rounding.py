@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.ir.native import native_from_text
+
 # To the nearest, ties to even; a number that is not one stays so, and is quiet. From double precision by way of single
 # precision rounded to odd (Boldo and Melquiond 2008), so that nothing is rounded twice. Nothing in the IR calls
 # them before code is generated: their linkage keeps them until then.
@@ -52,4 +54,4 @@ define weak_odr hidden bfloat @__truncdfbf2(double %x) nounwind {
 def add_bfloat_rounding(native: llvm.ModuleRef, context: llvm.ContextRef) -> None:
     """Defines the functions, in place, in a module of this context; what the module defines itself stays."""
     target = f'target datalayout = "{native.data_layout}"\ntarget triple = "{native.triple}"\n'
-    native.link_in(llvm.parse_assembly(target + _FUNCTIONS, context))
+    native.link_in(native_from_text(target + _FUNCTIONS, context))

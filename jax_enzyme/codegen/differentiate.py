@@ -32,6 +32,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import ReadError, parse, upgraded
 from jax_enzyme.ir.writer import to_text
@@ -103,7 +104,7 @@ def _text(module: Module | str | bytes) -> str:
 
 def _check_names_are_free(text: str, names: Sequence[str]) -> None:
     """CompileError where the program defines what derivatives would be called. It may declare, and call, them."""
-    module = llvm.parse_assembly(text, llvm.create_context())
+    module = native_from_text(text)
     for value in (*module.functions, *module.global_variables):
         if value.name in names and not value.is_declaration:
             what = f"the module defines `{value.name}` already, which is what a derivative would be called"
@@ -112,7 +113,7 @@ def _check_names_are_free(text: str, names: Sequence[str]) -> None:
 
 def _needed(text: str, symbol: str) -> Module:
     """What a function needs, all but itself internal. What runs before `main` is the program's, and is left out."""
-    module = llvm.parse_assembly(text, llvm.create_context())
+    module = native_from_text(text)
     for value in (*module.functions, *module.global_variables):
         kept = value.name.startswith("llvm.") and value.name not in _LEFT_OUT
         if not value.is_declaration and not kept:
@@ -130,7 +131,7 @@ def _linked(text: str, symbol: str, pieces: Sequence[Module]) -> Module:
     """The program with the derivatives, which refer to its variables: those that nobody else sees become visible for
     that while."""
     context = llvm.create_context()
-    native = llvm.parse_assembly(text, context)
+    native = native_from_text(text, context)
     used = {name for piece in pieces for name, v in piece.globals.items() if v.initializer is None}
     hidden: dict[str, str] = {}
     for variable in native.global_variables:
@@ -138,7 +139,7 @@ def _linked(text: str, symbol: str, pieces: Sequence[Module]) -> Module:
             hidden[variable.name] = variable.linkage.name
             variable.linkage = llvm.Linkage.external
     for piece in pieces:
-        native.link_in(llvm.parse_assembly(to_text(piece), context))
+        native.link_in(native_from_text(to_text(piece), context))
     module = parse(str(native))
     for name, function in module.functions.items():
         if name.endswith(SHARED) and name.startswith(symbol):

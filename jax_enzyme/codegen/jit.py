@@ -25,6 +25,7 @@ from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.symbols import addresses, leaves_nothing
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.shared_libraries import opened
+from jax_enzyme.ir.native import gone_before
 
 
 class Code:
@@ -33,7 +34,7 @@ class Code:
 
     def __init__(self, address: int, tracker: llvm.ResourceTracker, engine: llvm.LLJIT) -> None:
         self.address = address
-        self._tracker = tracker  # it unlinks the object when it goes, before the engine
+        self._tracker = gone_before(engine, tracker)  # it unlinks the object when it goes
         self._engine = engine
 
 

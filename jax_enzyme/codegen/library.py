@@ -8,8 +8,6 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 
-import llvmlite.binding as llvm
-
 from jax_enzyme.analysis.equality import KNOWN
 from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, kept_access
 from jax_enzyme.cache import DiskCache, digest
@@ -25,6 +23,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module, declared_name
+from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
 from jax_enzyme.ir.writer import to_text
@@ -219,6 +218,6 @@ def _optimised(text: str) -> str:
     for function in module.functions.values():
         for instruction in function.instructions():
             instruction.metadata = _said(module, instruction)
-    native = llvm.parse_assembly(to_text(module, debug=False), llvm.create_context())
+    native = native_from_text(to_text(module, debug=False))
     pipeline = Pipeline(2)
     return str(pipeline.run(native, pipeline.builder()))

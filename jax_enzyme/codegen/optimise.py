@@ -22,6 +22,7 @@ from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.native import native_from_bitcode, native_from_text
 from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
@@ -83,7 +84,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     rest = parse(linking.reachable(to_text(module), roots))
     parts = [_optimised(rest, machine, usual), _optimised(kernel, machine, options)]
     context = llvm.create_context()
-    joined, other = (llvm.parse_bitcode(part.as_bitcode(), context) for part in parts)
+    joined, other = (native_from_bitcode(part.as_bitcode(), context) for part in parts)
     joined.link_in(other)
     return joined
 
@@ -151,7 +152,7 @@ def _parsed(text: str) -> llvm.ModuleRef:
     """The module in a context of its own, which goes when the module goes."""
     context = llvm.create_context()
     try:
-        native = llvm.parse_assembly(text, context)
+        native = native_from_text(text, context)
         if "bfloat" in text:
             add_bfloat_rounding(native, context)
         native.verify()

@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
+from jax_enzyme.ir.native import native_from_bitcode
 from jax_enzyme.ir.pass_managers import NO_CHECKSUMS, Setting, run_on_module
 from jax_enzyme.working import LOG
 
@@ -53,7 +54,7 @@ class Pipeline:
     def run(self, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
         """The module after the pipeline: the same one, changed, or another."""
         if self.is_for_clang(native, bitcode := native.as_bitcode()):
-            return llvm.parse_bitcode(self.through_clang(native, bitcode)[0], llvm.create_context())
+            return native_from_bitcode(self.through_clang(native, bitcode)[0])
         run_on_module(builder.getModulePassManager(), native, builder, self._settings())
         return native
 

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.native import native_from_bitcode
 from jax_enzyme.ir.pass_managers import run_on_functions
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "hide.loop.unroll."
@@ -57,7 +58,7 @@ def _renamed(code: bytes, old: str, new: str) -> bytes:
 
 
 def _parsed(code: bytes) -> llvm.ModuleRef:
-    return llvm.parse_bitcode(code, llvm.create_context())
+    return native_from_bitcode(code)
 
 
 def _says(module: Module, name: str) -> bool:

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import has_debug_info, is_debug_version, to_text
@@ -65,7 +66,7 @@ class Names:
 
 def names(program: str) -> Names:
     """The names of a module. RuntimeError where it is none."""
-    return _names(llvm.parse_assembly(program, llvm.create_context()), program)
+    return _names(native_from_text(program), program)
 
 
 def _names(module: llvm.ModuleRef, program: str) -> Names:
@@ -113,7 +114,7 @@ def _alias(line: str) -> str:
 
 def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
     """The program without what `wanted`, of what it defines for others, have no use for; with its names."""
-    module = llvm.parse_assembly(program, llvm.create_context())
+    module = native_from_text(program)
     _show(module, wanted)
     for value in (*module.functions, *module.global_variables):
         inside = not value.is_declaration and value.name not in wanted and not value.name.startswith(_OF_LLVM)
@@ -142,7 +143,7 @@ def linked(programs: Sequence[str], roots: Collection[str]) -> str:
     """One program of several, in which all but `roots` is its own business, and nothing is left that they have no use
     for. RuntimeError where LLVM finds that they do not go together."""
     context = llvm.create_context()
-    modules = [llvm.parse_assembly(text, context) for text in programs]
+    modules = [native_from_text(text, context) for text in programs]
     # A root is what a module has for others, rather than a function of another one's own that is called the same.
     shared = {f.name for m in modules for f in m.functions if not f.is_declaration and f.linkage not in _LOCAL}
     for module in modules:
@@ -202,23 +203,23 @@ def link(program: str, libraries: Sequence[str]) -> str:
     """The program, and of each library the functions that it calls, directly or not, and does not define. RuntimeError
     where LLVM finds that the two do not go together."""
     context = llvm.create_context()
-    module = llvm.parse_assembly(program, context)
+    module = native_from_text(program, context)
     target = f'target datalayout = "{module.data_layout}"\ntarget triple = "{module.triple}"\n'
     for library in libraries:
-        module.link_in(llvm.parse_assembly(target + library, context))
+        module.link_in(native_from_text(target + library, context))
     return str(module)
 
 
 def without_imports(program: str) -> str:
     """The program without what its debug information says of `using` declarations, and of all that only they name: a
     header of the C++ library makes hundreds of them."""
-    parsed = llvm.parse_assembly(_IMPORTS.sub(r"\1", program), llvm.create_context())
+    parsed = native_from_text(_IMPORTS.sub(r"\1", program))
     return str(parsed)
 
 
 def reachable(program: str, roots: Collection[str]) -> str:
     """The program without the functions and variables that the roots do not need."""
-    module = llvm.parse_assembly(program, llvm.create_context())
+    module = native_from_text(program)
     _show(module, roots)
     for function in module.functions:
         if not function.is_declaration and function.name not in roots and function.linkage is llvm.Linkage.external:

@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import Setting, run_on_functions, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
@@ -104,7 +105,7 @@ def optimise(
 
 def optimised_text(text: str) -> str:
     """The same for a module as text: LLVM's own, which keeps what is no concern of ours."""
-    parsed = llvm.parse_assembly(text, llvm.create_context())
+    parsed = native_from_text(text)
     builder = _builder(parsed.triple)
     run_on_module(builder.getModulePassManager(), parsed, builder)
     return str(parsed)

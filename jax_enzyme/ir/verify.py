@@ -14,6 +14,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.verify_types import type_error
 from jax_enzyme.ir.writer import has_debug_info, to_text
 from jax_enzyme.ir.writer_instructions import InstructionWriter
@@ -68,7 +69,7 @@ def _as_it_is(text: str) -> llvm.ModuleRef:
     with _READING:
         llvm.set_option("", f"{_AS_IT_IS}=true")
         try:
-            return llvm.parse_assembly(text, llvm.create_context())
+            return native_from_text(text)
         finally:
             llvm.set_option("", f"{_AS_IT_IS}=false")
 

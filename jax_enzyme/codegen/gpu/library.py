@@ -24,6 +24,7 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir.clone import clone_without_debug
+from jax_enzyme.ir.native import native_from_bitcode, native_from_text
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 
@@ -51,7 +52,7 @@ class _Library:
 def complete(native: llvm.ModuleRef, context: llvm.ContextRef, target: Target) -> None:
     """Defines, in place, what a module calls of the run time and of the vendor's library."""
     machine = target.machine()
-    _link(native, llvm.parse_assembly(runtime_text(target), context), machine)
+    _link(native, native_from_text(runtime_text(target), context), machine)
     library = _library(target)
     missing = [f.name for f in native.functions if f.is_declaration and f.name.startswith(library.prefix)]
     if not missing:
@@ -63,9 +64,9 @@ def complete(native: llvm.ModuleRef, context: llvm.ContextRef, target: Target) -
             f"the kernel calls {listed}, which are in {library.title}, and {library.file} is not on this machine",
             remedy=library.remedy,
         )
-    _link(native, llvm.parse_bitcode(path.read_bytes(), context), machine)
+    _link(native, native_from_bitcode(path.read_bytes(), context), machine)
     if target.vendor == "AMD":  # what ocml asks how to compile
-        _link(native, llvm.parse_assembly(runtime_text(target), context), machine)
+        _link(native, native_from_text(runtime_text(target), context), machine)
 
 
 def library_path(target: Target) -> Path | None:

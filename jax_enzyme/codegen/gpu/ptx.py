@@ -19,6 +19,7 @@ from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.helpers import link
@@ -70,7 +71,7 @@ def _entry_module(function: DeviceFunction, dimensions: int, device: Target) -> 
 def _optimised(module: Module, device: Target, machine: llvm.TargetMachine, keep: frozenset[str]) -> llvm.ModuleRef:
     context = llvm.create_context()
     try:
-        native = llvm.parse_assembly(to_text(module), context)
+        native = native_from_text(to_text(module), context)
         complete(native, context, device)
         for function in native.functions:
             if not function.is_declaration and function.name not in keep:
