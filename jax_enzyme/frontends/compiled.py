@@ -19,7 +19,7 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import is_zero
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Changes whenever the names of a module would be others."""
 _SMALL = 20_000
 """Characters of a module up to which it does not pay to look for the part of it that is needed."""

@@ -12,24 +12,20 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
+from jax_enzyme.frontends.common_blocks import CONTINUED, Commons, commons, with_values
 from jax_enzyme.frontends.source import Source
 
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _DECLARED = re.compile(r"\bextern\b[^;{}=\"]*;")
 _FORTRAN = re.compile(r"^(?!\*|c(?:\W|$))[^\n!]*?\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I | re.M)
 """Not in comments, which in the old form are lines with `*` or `C` in front: they mention what others define."""
-_CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")
 _GENERIC = re.compile(
     r"^[ \t]*interface[ \t]+(\w+)[ \t]*(?:![^\n]*)?\r?$(.*?)^[ \t]*end[ \t]*interface\b", re.I | re.M | re.S
 )
 _PROCEDURES = re.compile(r"^[ \t]*(?:module[ \t]+)?procedure\b(?:[ \t]*::)?([^!\n]*)", re.I | re.M)
-_COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
-_BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
-_DATA = re.compile(r"^[ \t]*data\b", re.I | re.M)
-"""Compilers bear with procedures that give a COMMON its values."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
 _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
@@ -43,28 +39,27 @@ PASTING = "##"
 """Among the words of a text whose macros paste."""
 
 
-def likely(source: Source) -> frozenset[str] | None:
-    """The names, in lower case, that a source may define; None where the text does not tell."""
+def likely(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+    """The names, in lower case, that a source may define; None where the text does not tell. Those of COMMON blocks are
+    among them where it may give these values."""
     if source.lang not in ("c", "c++", "fortran"):
         return None
     text = source.text
     if source.lang == "fortran":
-        lines = [match[1] for match in _FORTRAN.finditer(text)]
-        if _BLOCK_DATA.search(text) or (source.part and _DATA.search(text)):
-            lines += [match[1] for match in _COMMON.finditer(text)]
-        return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
+        words = (word for match in _FORTRAN.finditer(text) for word in _WORD.findall(match[1]))
+        return with_values(part.commons for part in _texts(source, flags)).union(word.lower() for word in words)
     return frozenset(_defined(_DECLARED.sub(" ", _C_COMMENT.sub(" ", text))))
 
 
 def bound(source: Source) -> frozenset[str]:
     """All words, in lower case, of statements of a Fortran source that bind something to C."""
-    text = _CONTINUED.sub(" ", source.text.lower())
+    text = CONTINUED.sub(" ", source.text.lower())
     return frozenset(word for line in text.splitlines() if "bind" in line for word in _WORD.findall(line))
 
 
 def generic(source: Source, name: str) -> list[str]:
     """The procedures, in lower case, that a Fortran source calls by a name in common."""
-    text = _CONTINUED.sub(" ", source.text) if source.lang == "fortran" else ""
+    text = CONTINUED.sub(" ", source.text) if source.lang == "fortran" else ""
     bodies = [match[2] for match in _GENERIC.finditer(text) if match[1].lower() == name.lower()]
     lines = [match[1].lower() for body in bodies for match in _PROCEDURES.finditer(body)]
     return [word for line in lines for word in _WORD.findall(line)]
@@ -153,11 +148,16 @@ def _folders(flags: Sequence[str]) -> list[Path]:
 
 @dataclass(frozen=True)
 class _Text:
-    """The words of a text, the files that it includes, and its macros that put one name for another."""
+    """A text, its words, the files that it includes, and its macros that put one name for another."""
 
+    text: str
     words: frozenset[str]
     files: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def commons(self) -> Commons:
+        return commons(self.text)
 
 
 @lru_cache(maxsize=256)
@@ -168,7 +168,7 @@ def _scanned_file(path: str, changed: int) -> _Text:
 def _scanned(contents: bytes) -> _Text:
     text = contents.decode(errors="replace")
     macros = ((macro.lower(), name.lower()) for macro, name in _RENAMES.findall(text))
-    return _Text(_word_set(text), tuple(_INCLUDE.findall(text)), tuple(macros))
+    return _Text(text, _word_set(text), tuple(_INCLUDE.findall(text)), tuple(macros))
 
 
 def _word_set(text: str) -> frozenset[str]:

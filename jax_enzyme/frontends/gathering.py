@@ -50,7 +50,7 @@ class Unit:
     @cached_property
     def likely(self) -> frozenset[str] | None:
         """The names that the source may define, None where its text does not tell."""
-        return likely(self.source)
+        return likely(self.source, self.flags)
 
     @cached_property
     def bound(self) -> frozenset[str] | None:

@@ -1,9 +1,9 @@
 """A set of sources: what is compiled of it, when, and how a program for one function is put together.
 
-A set is to a kernel what a static library is to a program. Of sources that the user named one by one all are compiled;
-of those that a folder or a pattern stands for, only what the function needs, directly or not, found by the names that
-sources are likely to define (`definitions`). The modules are linked by LLVM, and all that the function has no use for
-is dropped before anything else is done.
+A set is to a kernel what a static library is to a program: only what the function needs is compiled, directly or not,
+found by the names that sources are likely to define (`definitions`); of sources that the user named one by one also
+those that may define the same once more. The modules are linked by LLVM, and all that the function has no use for is
+dropped before anything else is done.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class SourceSet:
         rules, which are about their bodies. CompileError where it is not there, or something
         does not compile or is defined twice."""
         with self._lock:
-            self._compile(unit for unit in self.units if unit.named or symbol is None)
+            self._compile(unit for unit in self.units if symbol is None)
             if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
             home, root = self._home(symbol)
@@ -318,7 +318,7 @@ class SourceSet:
         """The modules that functions need, their own first, each with the text of as much of it as they need."""
         while True:
             members, missing, unset = self._closure(roots)
-            wanted = self._candidates.having((*missing, *unset), self._done)
+            wanted = self._candidates.having((*missing, *unset), self._done) or self._rivals(members)
             if not wanted:
                 unknown = [plain(name) for name in missing if not is_known(name)]
                 for name in map(plain, missing) if self._blas == "source" else unknown:
@@ -333,11 +333,16 @@ class SourceSet:
                 return [(one, one.part(names)[0]) for one, names in members]
             self._compile(wanted)
 
+    def _rivals(self, members: Iterable[tuple[Compiled, frozenset[str]]]) -> list[Unit]:
+        """The named units that may define once more what modules have of what is needed, which is an error."""
+        defined = (name for one, names in members for name in sorted(one.part(names)[1].defined))
+        return [unit for unit in self._candidates.having(defined, self._done) if unit.named]
+
     def _closure(
         self, roots: Sequence[tuple[Compiled, str]]
     ) -> tuple[list[tuple[Compiled, frozenset[str]]], list[str], list[str]]:
         """Of what is compiled the modules that some functions need, as far as they need them; the names that none of
-        them defines; and the COMMON blocks to which none gives a value."""
+        them defines; and those of which another may have what counts."""
         homes: dict[str, list[Compiled]] = {}
         for one in self._compiled():
             for name in one.names.defined:

@@ -25,6 +25,7 @@ _SEEN = frozenset("default hidden protected dllimport dllexport dso_local dso_pr
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
 _STRONG = (llvm.Linkage.external,)
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
+_REPLACED = (llvm.Linkage.common, llvm.Linkage.weak_any)
 COMES_WITH = "je.comes_with."
 """A constant whose name begins so, and ends with that of a function, names what is needed where the function is a root:
 what its caller has to know, and it does not say itself."""
@@ -42,7 +43,8 @@ _KEPT = {
 class Names:
     """What a module has for others and wants of them. `strong` may be defined once in a program; `defined` are those,
     and the ones of which any will do (inline functions, templates, COMMON blocks); `local` are its own; `sizes` are
-    those of variables that others see. `shared` are COMMON blocks without a value, which another module may have."""
+    those of variables that others see. `shared` are those that another module may have in place of these: COMMON blocks
+    without a value, and what is weak."""
 
     functions: tuple[str, ...]
     strong: frozenset[str]
@@ -92,7 +94,7 @@ def _names(module: llvm.ModuleRef, program: str) -> Names:
             sizes[name] = layout.get_abi_size(value.global_value_type)
         if linkage in _STRONG:
             strong.add(name)
-        if linkage is llvm.Linkage.common:
+        if linkage in _REPLACED:
             shared.add(name)
     aliases = {_alias(line) for line in program.splitlines() if line.startswith("@") and " alias " in line}
     return Names(

@@ -648,14 +648,45 @@ def test_functions_that_a_kernel_is_handed_are_kept(write: Write) -> None:
     assert functions(source_set(paths).program("apply", ("square",)).ir) == {"apply", "square"}
 
 
-def test_values_of_common_blocks_in_another_file(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        "      block data\n      real*8 g\n      common /gravity/ g\n      data g /9.5d0/\n      end\n",
+        "      block data\n      include 'gravity.inc'\n      data g /9.5d0/\n      end\n",
+        "      subroutine s\n      real*8 f, g\nc\n      common /other/ f,\nc none\n     & /gravity/ g\n"
+        "      data f, g /0d0,\n     & 9.5d0/\n      end\n",
+        "      subroutine s\n      real*8 g(2), h(2)\n      common /gravity/ g\n      equivalence (g, h)\n"
+        "      data h(1) /9.5d0/\n      end\n",
+        "      subroutine s\n      real*8 :: g = 9.5d0\n      common /gravity/ g\n      end\n",
+        "      subroutine s\n      real*8 g /9.5d0/\n      common /gravity/ g\n      end\n",
+    ],
+    ids=["block data", "included", "continued", "equivalent", "initialised", "slashes"],
+)
+def test_values_of_common_blocks_in_another_file(values: str, write: Write, tmp_path: Path) -> None:
     need("flang-22")
     write(
         top__f="      subroutine top(x)\n      real*8 x, g\n      common /gravity/ g\n      x = x * g\n      end\n",
-        data__f="      block data\n      real*8 g\n      common /gravity/ g\n      data g /9.5d0/\n      end\n",
+        data__f=values,
+        gravity__inc="      real*8 g\n      common /gravity/ g\n",
     )
     assert "9.500000e+00" in load(tmp_path, "top").ir
     assert "9.500000e+00" in load([tmp_path / "top.f", tmp_path / "data.f"], "top").ir
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_those_sources_are_compiled_that_may_matter(named: bool, write: Write, tmp_path: Path) -> None:
+    """With what stands in for a weak function, as where all are linked."""
+    paths = write(
+        step__c="double half(double); __attribute__((weak)) double scale(double x) { return x * 3; }\n"
+        "double step(double x) { return half(scale(x)); }\n",
+        half__c=HALF,
+        scale__c="double scale(double x) { return x * 5; }\n",
+        idle__c="double idle(double x) { return x * 7; }\n",
+    )
+    sources = source_set(paths if named else tmp_path)
+    assert "5.000000e+00" in sources.program("step").ir
+    done = sources._done  # pyright: ignore[reportPrivateUsage]
+    assert {Path(str(unit.source.path)).name for unit in done} == {"step.c", "half.c", "scale.c"}
 
 
 def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> None:
