@@ -104,7 +104,7 @@ class Report:
         function = self._function(name)
         if not optimised:
             return to_text(function.module)
-        return optimised_text(entry_module(function), self._job.options)
+        return optimised_text(entry_module(function), self._job.options, is_derivative=function.is_derivative)
 
     def _function(self, name: str) -> ArrayFunction:
         if name not in self._steps:

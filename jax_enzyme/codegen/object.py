@@ -60,7 +60,7 @@ def compiled(function: ArrayFunction, options: Options) -> Stored:
     _check_calls(function.module)
     module = entry_module(function, options.threads)
     check_assembly(module)
-    code, read = object_code(module, function.symbol, options)
+    code, read = object_code(module, function.symbol, options, is_derivative=function.is_derivative)
     names = [a.name for a in function.module.functions[function.symbol].arguments]
     known = (i for i, b in enumerate(function.buffers) if b.io == "inout" and b.discard and names[i] in read)
     take_apart(module)

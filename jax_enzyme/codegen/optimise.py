@@ -49,16 +49,18 @@ _DEFAULT = Options()
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
 
-def optimised_text(module: Module, options: Options = _DEFAULT) -> str:
+def optimised_text(module: Module, options: Options = _DEFAULT, *, is_derivative: bool = False) -> str:
     """The text of a private module after -O3 with both vectorisers, for this machine."""
-    return str(_optimise(module, target_machine(), options))
+    return str(_optimise(module, target_machine(), options, is_derivative))
 
 
-def object_code(module: Module, symbol: str, options: Options = _DEFAULT) -> tuple[bytes, frozenset[str]]:
+def object_code(
+    module: Module, symbol: str, options: Options = _DEFAULT, *, is_derivative: bool = False
+) -> tuple[bytes, frozenset[str]]:
     """The object of a private module, optimised; and the names of those parameters of a function of it behind which
     nothing is written any more."""
     machine = target_machine()
-    native = _optimise(module, machine, options)
+    native = _optimise(module, machine, options, is_derivative)
     parameters = (a for f in native.functions if f.name == symbol for a in f.arguments)
     words = {a.name: b" ".join(a.attributes).split() for a in parameters}
     read = frozenset(name for name, own in words.items() if b"readonly" in own or b"readnone" in own)
@@ -68,21 +70,21 @@ def object_code(module: Module, symbol: str, options: Options = _DEFAULT) -> tup
 def assembly(module: Module, options: Options = _DEFAULT) -> str:
     """The assembly of a private module, optimised."""
     machine = target_machine()
-    return machine.emit_assembly(_optimise(module, machine, options))
+    return machine.emit_assembly(_optimise(module, machine, options, False))
 
 
-def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> llvm.ModuleRef:
+def _optimise(module: Module, machine: llvm.TargetMachine, options: Options, is_derivative: bool) -> llvm.ModuleRef:
     """A kernel with checks by itself: what is in front of a derivative changes nothing of how that is optimised."""
     checked = module.functions.get(CHECKED)
     usual = replace(options, sanitize=False, time_limit=None)
     if checked is None or BEHIND not in module.functions:
-        return _optimised(module, machine, usual if checked is None else options)
+        return _optimised(module, machine, usual if checked is None else options, is_derivative)
     kernel = parse(linking.reachable(to_text(module), {CHECKED}))
     kernel.functions[CHECKED].prefix = ("hidden",)
     roots = {f.name for f in module.functions.values() if not f.is_declaration and not _is_own(f)} - {CHECKED}
     checked.blocks, checked.prefix, checked.attributes, checked.metadata = [], (), (), []
     rest = parse(linking.reachable(to_text(module), roots))
-    parts = [_optimised(rest, machine, usual), _optimised(kernel, machine, options)]
+    parts = [_optimised(rest, machine, usual, is_derivative), _optimised(kernel, machine, options, False)]
     context = llvm.create_context()
     joined, other = (native_from_bitcode(part.as_bitcode(), context) for part in parts)
     joined.link_in(other)
@@ -93,7 +95,7 @@ def _is_own(function: Function) -> bool:
     return any(word in function.prefix for word in ("internal", "private", "linkonce_odr", "available_externally"))
 
 
-def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) -> llvm.ModuleRef:
+def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is_derivative: bool) -> llvm.ModuleRef:
     retarget(module, machine)
     if options.vector_width is not None:
         _limit_vectors(module, options.vector_width)
@@ -112,7 +114,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options) ->
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
-    pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True)
+    pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True, near_checks=is_derivative)
     try:
         native, builder = _through(pipeline, module, options)
         if pairs:

@@ -29,6 +29,10 @@ _SHORT_LOOPS = (
 """Of a loop of fewer than sixteen iterations, whose number no vector divides, LLVM would make vectors with a mask in
 every iteration. A processor without registers for masks takes some ten cycles for a masked store (AMD's, with AVX2),
 and the forward sweep stores all that it keeps. So fourteen iterations are three vectors of four, and one of two."""
+_NEAR_CHECKS = (Setting("hoist-runtime-checks", "false", usual="true"),)
+"""Where LLVM cannot tell that two pieces of memory are apart in a loop, it compares addresses first. For all iterations
+of the loop around at once, if it can: then all that these touch has to be apart. To the adjoints of two rows of one
+array, `u[i]` and `u[i + 1 < n ? i + 1 : 0]`, a sweep adds in every iteration, and its vectors would never run."""
 _TOLD = "-Rpass=loop-unroll"
 """Clang is to tell of every loop that it unrolls, and names the option where it does."""
 
@@ -41,6 +45,8 @@ class Pipeline:
     vectorise: bool = False
     slp: bool = False
     unroll: bool = False
+    near_checks: bool = False
+    """Whether what is compared at run time to run a loop in vectors is that loop's alone, not of the one around."""
     relocation: str = "pic"
 
     def builder(self) -> llvm.PassBuilder:
@@ -86,7 +92,7 @@ class Pipeline:
         return (f"-O{self.level}", *switches, *place, *told)
 
     def _settings(self) -> tuple[Setting, ...]:
-        return _SHORT_LOOPS if self.vectorise else ()
+        return (*(_SHORT_LOOPS if self.vectorise else ()), *(_NEAR_CHECKS if self.near_checks else ()))
 
 
 def long_compiler() -> str:

@@ -115,6 +115,11 @@ class ArrayFunction:
     symbol: str
     buffers: tuple[Buffer, ...]
 
+    @property
+    def is_derivative(self) -> bool:
+        """Whether it has buffers that only derivatives have."""
+        return any(b.role != "primal" for b in self.buffers)
+
 
 def jvp_buffers(base: tuple[Buffer, ...], step: Jvp) -> tuple[Buffer, ...]:
     """The buffers of the forward derivative: see the module's table."""

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.object import build_function, compiled, entry_module
@@ -47,6 +48,55 @@ done:
 
 def _square(text: str) -> ArrayFunction:
     return array_function(text, vector("x", 1024), vector("y", 1024, "out"))
+
+
+_ROWS = """
+define i64 @je.primal(ptr noalias %in, ptr noalias %out) {
+entry:
+  br label %rows
+rows:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %row.done ]
+  %before = sub nuw nsw i64 %i, 1
+  %is.first = icmp eq i64 %i, 0
+  %around = select i1 %is.first, i64 49, i64 %before
+  %start = mul nuw nsw i64 %i, 1000
+  %own = getelementptr inbounds double, ptr %out, i64 %start
+  %start.other = mul nuw nsw i64 %around, 1000
+  %other = getelementptr inbounds double, ptr %out, i64 %start.other
+  br label %row
+row:
+  %j = phi i64 [ 0, %rows ], [ %j.next, %row ]
+  %there = getelementptr inbounds double, ptr %other, i64 %j
+  %x = load double, ptr %there
+  %u = fadd double %x, 1.0
+  store double %u, ptr %there
+  %here = getelementptr inbounds double, ptr %own, i64 %j
+  %y = load double, ptr %here
+  %z = fadd double %y, 2.0
+  store double %z, ptr %here
+  %j.next = add nuw nsw i64 %j, 1
+  %more = icmp ult i64 %j.next, 900
+  br i1 %more, label %row, label %row.done
+row.done:
+  %i.next = add nuw nsw i64 %i, 1
+  %again = icmp ult i64 %i.next, 50
+  br i1 %again, label %rows, label %done
+done:
+  ret i64 0
+}
+"""
+
+
+@pytest.mark.parametrize("is_derivative", [False, True])
+def test_a_derivative_compares_the_addresses_of_each_row_alone(is_derivative: bool) -> None:
+    function = array_function(_ROWS, vector("x", 1), vector("y", 50_000, "inout"))
+    module = parse(optimised_text(entry_module(function), is_derivative=is_derivative))
+    root = next(f for f in module.functions.values() if any("bound" in i.name for i in f.instructions()))
+    (loop,) = Loops.of(root).roots
+    inside = {i for block in loop.blocks for i in block.instructions}
+    compared = [o for i in inside if "bound" in i.name for o in i.operands]
+    assert compared
+    assert inside.issuperset(compared) == is_derivative
 
 
 @pytest.mark.skipif(not host().has("avx"), reason="vectors of four numbers")

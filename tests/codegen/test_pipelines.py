@@ -29,7 +29,11 @@ exit:
   ret void
 }}
 """
-_CHOICES = (Pipeline(2, relocation="static"), Pipeline(3, vectorise=True, slp=True, unroll=True))
+_CHOICES = (
+    Pipeline(2, relocation="static"),
+    Pipeline(3, vectorise=True, slp=True, unroll=True),
+    Pipeline(3, vectorise=True, slp=True, unroll=True, near_checks=True),
+)
 
 
 def _module(count: int, triple: str) -> llvm.ModuleRef:
@@ -42,7 +46,7 @@ def _instructions(native: llvm.ModuleRef) -> list[str]:
     return [str(i).partition(", !")[0] for f in native.functions for b in f.blocks for i in b.instructions]
 
 
-@pytest.mark.parametrize("pipeline", _CHOICES, ids=lambda p: f"O{p.level}")
+@pytest.mark.parametrize("pipeline", _CHOICES, ids=lambda p: f"O{p.level}{'-near' * p.near_checks}")
 def test_both_ways_give_the_same(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     long = _module(64, host().triple)
     assert len(long.as_bitcode()) > pipelines.LONG
