@@ -1,5 +1,6 @@
-"""Functions whose result is another one each time: clocks, and sources of random numbers outside of the program. (Those
-of C and Fortran begin anew in each call: `frontends/runtime`.)"""
+"""Functions whose result is another one each time: clocks, the thread that a kernel happens to run on, and sources of
+random numbers outside of the program. (Those of C and Fortran begin anew in each call: `frontends/runtime`; the keys of
+Rust's maps as well: `transform/hash_keys`.)"""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ _DIFFERS = re.compile(
     r"llvm\.(?:read(?:cycle|steady)counter|x86\.rd(?:tscp?$|rand\.|seed\.))|"
     r"_FortranA(?:CpuTime|SystemClockCount|DateAndTime|(?:Etime|D?[Ss]ecnds|time|I?[Rr]and)$)|"
     r"_(?:R|ZN)\w*3std4time\w*(?:3now|7elapsed)|"
+    r"_(?:R|ZN)\w*3std6thread\w*7current|(?:pthread_self|thrd_current|gettid|getcpu|sched_getcpu|syscall)$|"
     r"arc4random\w*$|getrandom$|getentropy$|_ZNSt3__113random_deviceclEv$"
 )
 

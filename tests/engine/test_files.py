@@ -254,6 +254,7 @@ OTHER_AGAIN = {
         if (fread(&c, 2, 1, f) != 1) abort();""",
     "what a command says": """double c;
         if (fscanf(popen("date +%s%N", "r"), "%lf", &c) != 1) abort();""",
+    "the thread it runs on": """double c = 1 + (unsigned long)pthread_self() % 7 + gettid() % 7;""",
     "a time that is counted": """double c = __builtin_ia32_rdtsc() % 100;""",
     "what a command leaves": """double c = system("date +%s%N > je_time");
         if (fscanf(fopen("je_time", "r"), "%lf", &c) != 1) abort();""",
@@ -277,7 +278,7 @@ def test_what_a_second_run_finds(name: str, tmp_path: Path, monkeypatch: pytest.
     body = SAME_AGAIN.get(name) or OTHER_AGAIN[name]
     source = (
         HEADER
-        + "#include <time.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+        + "#include <time.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n#include <pthread.h>\n#include <unistd.h>\n"
         + RECURSIVE
         + "double k(const double *x) {\n"
         + body

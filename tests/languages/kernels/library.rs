@@ -253,6 +253,11 @@ pub unsafe extern "C" fn hash_maps(x: *const f64, n: usize, y: *mut f64) {
     for i in 0..n {
         y[i] = m[&(i % 3)] * x[i];
     }
+    let mut weight = 1.0;
+    for v in m.values() {
+        y[0] += weight * v; // in an order that is the same in each call
+        weight *= 1.5;
+    }
 }
 
 fn inverse(t: f64) -> Result<f64, String> {
