@@ -40,7 +40,7 @@ from jax_enzyme.transform.described import Described, Kind
 from jax_enzyme.transform.records import Composer
 
 # Descriptors of flang: version, where the dimensions begin, the codes of types (its ISO_Fortran_binding.h).
-_VERSION = 20240719
+VERSION = 20240719
 _DIMENSIONS = 24
 _DIMENSION_BYTES = 24
 _EXTENT, _STEP = 8, 16
@@ -158,7 +158,7 @@ def _describe(
 ) -> None:
     at.store(address, place, 8)
     at.store(const_int(T.I64, item), at.offset(place, 8), 8)
-    at.store(const_int(T.I32, _VERSION), at.offset(place, 16), 4)
+    at.store(const_int(T.I32, VERSION), at.offset(place, 16), 4)
     for offset, byte in enumerate((len(extents), code, kind.value, extra), 20):
         at.store(const_int(T.I8, byte), at.offset(place, offset), 1)
     for axis, (size, step) in enumerate(zip(extents, _steps(item, extents), strict=True)):

@@ -56,6 +56,9 @@ real(8) function k(n, which, x) bind(c)
     allocate(grown(n))
     deallocate(grown)
     deallocate(grown) ! deallocated
+  case (9)
+    allocate(grown(n))
+    if (n > 3) allocate(grown(n)) ! again
   case default
     i = int(x(4) * 1d8) + nint(-x(4)) + floor(-x(1))
   end select
@@ -71,6 +74,7 @@ MISTAKES = [
     "member: reads what nothing wrote: local variable `one`",
     "nullified: reads at a null pointer",
     "deallocated: deallocates what is not allocated",
+    "again: allocates what is allocated already",
 ]
 RUST = """
 #[no_mangle]

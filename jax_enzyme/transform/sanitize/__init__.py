@@ -3,6 +3,7 @@
 before anything is optimised, with everything inlined that is not recursive:
 
 promises     calls of null pointers, assumptions that do not hold
+allocations  Fortran's `allocate` of what is allocated already
 members      structures that are returned in registers, member by member
 scalars      local variables start with a pattern; reads of it are failures
 lifetimes    uses of local variables whose block or function has ended

@@ -43,6 +43,7 @@ from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.insertion import Check, insert_checks
 from jax_enzyme.transform.output import is_repeatable
 from jax_enzyme.transform.private_globals import privatise
+from jax_enzyme.transform.sanitize.allocations import allocation_checks
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.certain import drop_certain_checks
@@ -101,11 +102,13 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
 
 
 def with_checked_promises(function: ArrayFunction) -> ArrayFunction:
-    """A kernel as `bind` leaves it, with the checks of `promises`, in a module of its own."""
+    """A kernel as `bind` leaves it, with the checks of `promises` and `allocations`, in a module of its own."""
     module = clone(function.module)
     runtime = Runtime(module)
     for target in _users(module, function.symbol):
-        insert_checks(target, promise_checks(target, runtime), {}, Declarations(module))
+        checks = promise_checks(target, runtime)
+        _add(checks, allocation_checks(target, runtime))
+        insert_checks(target, checks, {}, Declarations(module))
     return replace(function, module=module)
 
 
