@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_enzyme.ir.reader import parse
+from jax_enzyme.errors import CompileError
+from jax_enzyme.ir.reader import ReadError, parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
@@ -39,6 +40,14 @@ def has_directives(flags: Sequence[str]) -> bool:
 
 def serial(ir: str, name: str) -> str:
     """A module with the serial meaning of OpenMP's directives. CompileError, at the user's line, for what has none."""
-    module = parse(ir)
+    try:
+        module = parse(ir)
+    except ReadError as error:
+        # clang 22 adds arrays as if they were numbers.
+        raise CompileError(
+            f"the compiler wrote code that is none, as it does for `reduction(inscan, ...)` of an array: {error}",
+            name,
+            "write a loop with that clause without the directive, or over numbers of their own",
+        ) from error
     made = make_serial(module, name)
     return ir if made is module else to_text(made)

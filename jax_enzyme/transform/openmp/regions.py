@@ -34,11 +34,10 @@ from jax_enzyme.ir.inlining import expanded_attributes, without_attributes
 from jax_enzyme.ir.marks import Mark, mark, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, replace_call
+from jax_enzyme.transform.openmp.calls import FORKS, TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, replace_call
 from jax_enzyme.transform.openmp.sharing import mark_taskloop
 from jax_enzyme.transform.rewriting import local, replace_values
 
-_FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
 _TASKS = ("__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop", "__kmpc_taskloop_5")
 _CREATED = ("__kmpc_omp_task_alloc", "__kmpc_omp_target_task_alloc")
 _REGION = '"je-region"'
@@ -51,7 +50,7 @@ def forked(module: Module) -> dict[Function, None]:
     """The functions that are bodies of parallel regions."""
     found: dict[Function, None] = {}
     for function in module.functions.values():
-        for _, call in calls_of(function, *_FORKS):
+        for _, call in calls_of(function, *FORKS):
             if isinstance(call.operands[2], Function):
                 found[call.operands[2]] = None
     return found
@@ -69,7 +68,7 @@ def call_regions(module: Module, *, teams: bool) -> None:
         others = without_attributes(module, body.attributes, _INLINED)
         body.attributes = (*others, "noinline", _REGION)
     for function in list(module.functions.values()):
-        for block, call in calls_of(function, *_FORKS):
+        for block, call in calls_of(function, *FORKS):
             _call_region(module, function, block, call, teams)
 
 

@@ -27,6 +27,7 @@ from jax_enzyme.transform.heap_locals import move_known_outside
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
+from jax_enzyme.transform.openmp.scans import join_scans
 from jax_enzyme.transform.openmp.sections import hide_sections
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 from jax_enzyme.transform.openmp.synchronisation import Synchronisation, is_thread_local, known_by_address
@@ -51,8 +52,8 @@ def make_serial(module: Module, name: str) -> Module:
     if not any(f.startswith(PREFIX) for f in module.functions):
         return module
     _refuse_cancellation(module, name)
-    _refuse_scans(module, name)
     module = clone(module)
+    scans = join_scans(module, name)
     regions = _within_regions(module)
     numbered = _knows_its_number(module)
     alone = numbered or _asks_for_one(module)
@@ -60,7 +61,7 @@ def make_serial(module: Module, name: str) -> Module:
     loops = worksharing_loops(module, teams=teams, by_number=numbered)
     meetings = Synchronisation(module, forked(module))
     hide_sections(module, [found.loop for found in loops])
-    marks = [(found, _marks(found, regions, alone, meetings)) for found in loops]
+    marks = [(found, _marks(found, regions, alone, meetings)) for found in loops if scans.isdisjoint(found.loop.blocks)]
     for found, words in marks:
         for latch in found.loop.latches:
             if words:
@@ -127,24 +128,6 @@ def _refuse_cancellation(module: Module, name: str) -> None:
                 "leave the directives `cancel` and `cancellation point` out, and let iterations that are not needed "
                 "do nothing",
             )
-
-
-def _refuse_scans(module: Module, name: str) -> None:
-    """clang 22 starts a worksharing loop with `inscan` from the neutral element, whatever the variable is before."""
-    for function in module.functions.values():
-        for block in function.blocks:
-            words = ["", *(callee_name(i) or i.opcode for i in block.instructions)]
-            for before, here, after in zip(words, words[1:], block.instructions[1:], strict=False):
-                # Iterations' parts are added up in as many rounds as the logarithm of their number says.
-                first = before in ("", PREFIX + "barrier")
-                if first and here == "uitofp" and callee_name(after) == "llvm.log2.f64":
-                    raise CompileError(
-                        "the value that a variable of `reduction(inscan, ...)` has before a worksharing loop gets lost "
-                        "in clang 22, on any number of threads",
-                        location(module, after) or name,
-                        "write the loop as `#pragma omp simd reduction(inscan, ...)`, which has the meaning of the "
-                        "program without the directive",
-                    )
 
 
 def _refuse_lost_copies(module: Module, name: str) -> None:
