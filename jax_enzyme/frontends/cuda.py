@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jax_enzyme.analysis.tbaa import draw_no_conclusions
+from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import LIST_HEADERS
@@ -29,6 +30,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module, callee_name, declare
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.own_sources import own_digest
 
 _INCLUDE = Path(__file__).parent / "cuda_include"
 # Complex products and quotients as Thrust has them, without a search for infinities in what is not a number.
@@ -63,8 +65,6 @@ _WRITE = (
 )  # fmt: skip
 _LIBRARY = re.compile(r"cublas(?:I?[SD](?!et|es)[a-z]|[GS]et(?:Vector|Matrix))|cufftExec|cusolverDn[SD](?!et|es)[a-z]")
 """What computes in libraries, or copies for them."""
-_MEANT = "as meant, 1"
-"""What `_as_meant` makes of a module; changes whenever it makes another one."""
 _REWRITTEN, _OVERLAY = "launches.cu", "launches.yaml"
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
 
@@ -84,11 +84,17 @@ def compile_cuda_host(source: Source, flags: Sequence[str]) -> str | None:
 
 def _as_meant(text: str) -> str:
     """CUDA programs read and write memory as other types than its own (`*(int4 *)&tile[i]`), and nvcc takes them as
-    meant."""
+    meant. In the disk cache: that takes as long as all else of a warm start."""
+    cache, key = DiskCache.named("meant"), digest(own_digest(), text)
+    entry = cache.get(key)
+    if entry is not None:
+        return entry.decode()
     module = parse(linking.without_imports(text))
     draw_no_conclusions(module)
     _ask_whether_captured(module)
-    return to_text(module)
+    meant = to_text(module)
+    cache.put(key, meant.encode())
+    return meant
 
 
 def _ask_whether_captured(module: Module) -> None:
@@ -124,8 +130,8 @@ def _compiled_by(source: Source, flags: Sequence[str], side: Sequence[str]) -> s
         read = (*read, "-ivfsoverlay", f"{{folder}}/{_OVERLAY}")
     elif text != source.text:
         named = replace(named, contents=text.encode())
-    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE), _as_meant, _MEANT)
-    return toolchain.compile_beside(named, recipe, flags, given, ())[0]
+    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE))
+    return _as_meant(toolchain.compile_beside(named, recipe, flags, given, ())[0])
 
 
 def _overlay(path: Path) -> bytes:

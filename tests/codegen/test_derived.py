@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jax_enzyme import own_sources
 from jax_enzyme.cache import DiskCache
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.memo import Memo
@@ -110,11 +111,11 @@ def test_a_damaged_entry_is_made_again(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_sources_of_the_package_are_read_once(tmp_path: Path) -> None:
     """Not again for as long as nothing about the files changed."""
-    read = derived.own_digest()
+    read = own_sources.own_digest()
     [entry] = (tmp_path / "sources").iterdir()
-    assert derived.own_digest() == read
+    assert own_sources.own_digest() == read
     DiskCache.named("sources").put(entry.name, b"what was found the first time")
-    assert derived.own_digest() == "what was found the first time"
+    assert own_sources.own_digest() == "what was found the first time"
 
 
 def test_every_file_of_the_package_decides(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_every_file_of_the_package_decides(tmp_path: Path) -> None:
     for name in ("runtime/team.cpp", "include/barrier", "__pycache__/module.pyc"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
-    assert {name for name, _, _ in derived._sources(str(tmp_path))} == {"runtime/team.cpp", "include/barrier"}
+    assert {name for name, _, _ in own_sources._sources(str(tmp_path))} == {"runtime/team.cpp", "include/barrier"}
 
 
 def test_layouts_without_a_tape_need_no_engine() -> None:

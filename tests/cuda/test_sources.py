@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jax_enzyme.errors import CompileError, SignatureError
-from jax_enzyme.frontends import Program, load
+from jax_enzyme.frontends import Program, cuda, load
+from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, parse, parse_launch
 from tests.support.engine import Native, agree, three_way
 
@@ -134,3 +136,17 @@ def test_templates_that_nobody_launches() -> None:
     for asked in ("k<double, __half, 3>", "k<double, _Float16, 3u>"):
         subject = native(load(source, asked, "cuda"), "out y: f64[], x: f16[]", {}, 1, 1)
         np.testing.assert_array_equal(subject.run((), [np.float16(2)])[0], 6)
+
+
+def test_another_version_reads_a_source_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is done behind clang is in the disk cache, under a key that knows what this package is made of."""
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cuda, "own_digest", lambda: "one")
+    source = 'extern "C" __global__ void k(double *y) { *y = 1; }'
+    first = load(source, "k", "cuda")
+    seen: list[Module] = []
+    monkeypatch.setattr(cuda, "draw_no_conclusions", seen.append)
+    assert load(source, "k", "cuda").ir == first.ir and not seen
+    monkeypatch.setattr(cuda, "own_digest", lambda: "two")
+    load(source, "k", "cuda")
+    assert seen

@@ -17,7 +17,7 @@ from jax_enzyme.ad import device as engine
 from jax_enzyme.ad.shortcuts import ExactComparison, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen import race_warnings, shortcut_warnings
-from jax_enzyme.codegen.derived import check_buffers, own_digest, predicted
+from jax_enzyme.codegen.derived import check_buffers, predicted
 from jax_enzyme.codegen.gpu.architecture import architecture, target
 from jax_enzyme.codegen.gpu.code_object import code_object
 from jax_enzyme.codegen.gpu.library import library_path
@@ -33,6 +33,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.options import Options
+from jax_enzyme.own_sources import own_digest
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape

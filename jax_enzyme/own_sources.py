@@ -1,0 +1,46 @@
+"""What this package is made of: caches of what it makes are keyed by that."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from jax_enzyme.cache import DiskCache, digest
+
+_LOADED = time.time() - 1.0
+"""When this module, and just before it the engine, was loaded."""
+
+
+def own_digest() -> str:
+    """A digest of the package's sources: a version number would not change while somebody works on a checkout. Reading
+    them takes longer than loading a kernel, so it is done once for what names, sizes and times of change say.
+
+    Sources that changed after this process loaded them do not describe it: then the digest is one that no other process
+    has, so that it neither finds nor leaves anything on disk for others.
+    """
+    root = Path(__file__).parent
+    sources = sorted(_sources(str(root)))
+    if any(changed > _LOADED * 1e9 for _, _, changed in sources):
+        return os.urandom(32).hex()
+    cache, key = DiskCache.named("sources"), digest(str(root), repr(sources))
+    known = cache.get(key)
+    if known is None:
+        contents = (part for path, _, _ in sources for part in (path, (root / path).read_bytes()))
+        known = digest(*contents).encode()
+        cache.put(key, known)
+    return known.decode()
+
+
+def _sources(root: str, prefix: str = "") -> Iterator[tuple[str, int, int]]:
+    """The package's files, its headers without a suffix among them: path, size, nanoseconds of the last change."""
+    with os.scandir(root) as scan:
+        for entry in scan:
+            if entry.name == "__pycache__":
+                continue
+            if entry.is_dir():
+                yield from _sources(entry.path, f"{prefix}{entry.name}/")
+            else:
+                status = entry.stat()
+                yield prefix + entry.name, status.st_size, status.st_mtime_ns
