@@ -220,8 +220,8 @@ def test_graphs() -> None:
     captured, by_hand, updated = 2 * x, x, x
     for step in range(3):
         captured = flow(flow(captured, dt), dt) + force
-        by_hand = flow(by_hand, dt) + force
-        updated = flow(updated, dt * (step + 1))
+        by_hand = 2 * (flow(by_hand, dt) + force)
+        updated = 2 * flow(updated, dt * (step + 1))
     for symbol, expected in (("captured", captured), ("by_hand", by_hand), ("updated", updated)):
         check(host("graphs", symbol, STEPS), (x, force, 3, dt), expected)
     for symbol in ("read_in_a_capture", "product_in_a_capture"):

@@ -86,18 +86,43 @@ inline cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent) 
     cudaMemset2D((char *)to.ptr + z * to.ysize * to.pitch, to.pitch, byte, extent.width, extent.height);
   return cudaSuccess;
 }
-// Positions and extents count elements where there is an array, and bytes elsewhere.
-inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
-  size_t size = p->srcArray ? p->srcArray->size : p->dstArray ? p->dstArray->size : 1;
-  cudaPitchedPtr from = p->srcPtr, to = p->dstPtr;
-  size_t from_x = p->srcPos.x, to_x = p->dstPos.x;
-  if (cudaArray_t a = p->srcArray) from = {a->data, a->width * size, a->width, a->height}, from_x *= size;
-  if (cudaArray_t a = p->dstArray) to = {a->data, a->width * size, a->width, a->height}, to_x *= size;
-  for (size_t z = 0; z < p->extent.depth; z++) {
-    const char *source = (const char *)from.ptr + ((p->srcPos.z + z) * from.ysize + p->srcPos.y) * from.pitch + from_x;
-    char *target = (char *)to.ptr + ((p->dstPos.z + z) * to.ysize + p->dstPos.y) * to.pitch + to_x;
-    cudaMemcpy2D(target, to.pitch, source, from.pitch, p->extent.width * size, p->extent.height, p->kind);
+// A copy of planes of rows, in bytes.
+struct __je_planes {
+  char *to;
+  const char *from;
+  size_t to_pitch, to_plane, from_pitch, from_plane, width, height, depth;
+  // Positions and extents count elements where there is an array, and bytes elsewhere.
+  explicit __je_planes(const cudaMemcpy3DParms *p) {
+    size_t size = p->srcArray ? p->srcArray->size : p->dstArray ? p->dstArray->size : 1;
+    cudaPitchedPtr source = p->srcPtr, target = p->dstPtr;
+    size_t from_x = p->srcPos.x, to_x = p->dstPos.x;
+    if (cudaArray_t a = p->srcArray) source = {a->data, a->width * size, a->width, a->height}, from_x *= size;
+    if (cudaArray_t a = p->dstArray) target = {a->data, a->width * size, a->width, a->height}, to_x *= size;
+    from_pitch = source.pitch, from_plane = source.ysize * source.pitch;
+    to_pitch = target.pitch, to_plane = target.ysize * target.pitch;
+    from = (const char *)source.ptr + p->srcPos.z * from_plane + p->srcPos.y * from_pitch + from_x;
+    to = (char *)target.ptr + p->dstPos.z * to_plane + p->dstPos.y * to_pitch + to_x;
+    width = p->extent.width * size, height = p->extent.height, depth = p->extent.depth;
   }
+};
+inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
+  __je_planes c(p);
+  for (size_t z = 0; z < c.depth; z++)
+    cudaMemcpy2D(c.to + z * c.to_plane, c.to_pitch, c.from + z * c.from_plane, c.from_pitch, c.width, c.height,
+                 p->kind);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t = 0) { return cudaMemcpy3D(p); }
+inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream = 0) {
+  __je_planes c(p);
+  for (size_t z = 0; z < c.depth; z++)
+    cudaMemcpy2DAsync(c.to + z * c.to_plane, c.to_pitch, c.from + z * c.from_plane, c.from_pitch, c.width, c.height,
+                      p->kind, stream);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *, size_t,
+                                          const cudaMemcpy3DParms *p) {
+  __je_planes c(p);
+  if (!c.depth) c.width = 0;
+  return __je_graph_copy(made, graph, c.to, c.to_pitch, c.to_plane, c.from, c.from_pitch, c.from_plane, c.width,
+                         c.height, c.depth);
+}

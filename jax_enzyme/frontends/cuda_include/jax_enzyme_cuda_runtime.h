@@ -229,6 +229,10 @@ struct cudaKernelNodeParams {
   unsigned sharedMemBytes;
   void **kernelParams, **extra;
 };
+struct cudaHostNodeParams {
+  cudaHostFn_t fn;
+  void *userData;
+};
 struct cudaMemsetParams {
   void *dst;
   size_t pitch;
@@ -253,6 +257,11 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *, cudaGraph_t, const cudaG
                                      const void *from, size_t, cudaMemcpyKind);
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t,
                                    const cudaMemsetParams *);
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t,
+                                 const cudaHostNodeParams *);
+cudaError_t __je_graph_copy(cudaGraphNode_t *, cudaGraph_t, void *to, size_t to_pitch, size_t to_plane,
+                            const void *from, size_t from_pitch, size_t from_plane, size_t width, size_t height,
+                            size_t depth);
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t);
 // Declared, and refused.
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t, cudaGraph_t);

@@ -16,7 +16,7 @@ void __je_replay(void *record);
 
 namespace {
 
-enum Work { launch, copy_of_rows, filled_rows, kept_memory, nothing };
+enum Work { launch, copy_of_rows, filled_rows, call_of_host, kept_memory, nothing };
 
 struct Node {
   Node *next;
@@ -26,6 +26,8 @@ struct Node {
   const void *from;
   size_t to_pitch, from_pitch, width, height;
   int byte;
+  size_t to_plane, from_plane, depth;  // of a copy; no depth is one plane
+  void (*function)(void *);            // of the host, called with the record
 };
 
 struct Graph {
@@ -100,9 +102,12 @@ void run_all(const Graph *graph) {
   for (const Node *node = graph->first; node; node = node->next) switch (node->work) {
       case launch: __je_replay(node->record); break;
       case copy_of_rows:
-        move_rows(node->to, node->to_pitch, node->from, node->from_pitch, node->width, node->height);
+        for (size_t z = 0; z == 0 || z < node->depth; z++)
+          move_rows((char *)node->to + z * node->to_plane, node->to_pitch,
+                    (const char *)node->from + z * node->from_plane, node->from_pitch, node->width, node->height);
         break;
       case filled_rows: fill_rows(node->to, node->to_pitch, node->byte, node->width, node->height); break;
+      case call_of_host: node->function(node->record); break;
       case kept_memory:
       case nothing: break;
     }
@@ -179,6 +184,21 @@ int cudaGraphAddKernelNode(Node **made, Graph *graph, Node *const *, size_t, con
 int cudaGraphAddMemcpyNode1D(Node **made, Graph *graph, Node *const *, size_t, void *to, const void *from, size_t size,
                              int) {
   return *made = append(graph, {nullptr, copy_of_rows, nullptr, to, from, 0, 0, size, 1}), 0;
+}
+int __je_graph_copy(Node **made, Graph *graph, void *to, size_t to_pitch, size_t to_plane, const void *from,
+                    size_t from_pitch, size_t from_plane, size_t width, size_t height, size_t depth) {
+  Node node = {nullptr, copy_of_rows, nullptr, to, from, to_pitch, from_pitch, width, height};
+  node.to_plane = to_plane, node.from_plane = from_plane, node.depth = depth;
+  return *made = append(graph, node), 0;
+}
+struct cudaHostNodeParams {
+  void (*fn)(void *);
+  void *userData;
+};
+int cudaGraphAddHostNode(Node **made, Graph *graph, Node *const *, size_t, const cudaHostNodeParams *p) {
+  Node node = {nullptr, call_of_host, p->userData};
+  node.function = p->fn;
+  return *made = append(graph, node), 0;
 }
 struct cudaMemsetParams {
   void *dst;

@@ -1,6 +1,6 @@
 // What a host function of a CUDA source asks of the runtime, on one device whose memory is the host's and whose work is
 // done when it is asked for. Streams and events are in order by themselves, and no time passes between events.
-// provides: cuda[A-Z]\w+ __cuda(?:Push|Pop)CallConfiguration __je_done_at_once __je_graph_update
+// provides: cuda[A-Z]\w+ __cuda(?:Push|Pop)CallConfiguration __je_done_at_once __je_graph_update __je_graph_copy
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +253,12 @@ int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *), v
 }
 int cudaStreamAttachMemAsync(void *, void *, size_t, unsigned) { return 0; }
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
-  if (is_captured(stream)) __je_done_at_once();
+  if (is_captured(stream)) {
+    Node node = {nullptr, call_of_host, data};
+    node.function = function;
+    append(capturing, node);
+    return 0;
+  }
   function(data);
   return 0;
 }

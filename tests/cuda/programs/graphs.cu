@@ -59,15 +59,29 @@ void captured(double *x, const double *force, int n, int steps, double dt) {
   cudaFree(v);
 }
 
+struct Doubled {
+  double *u;
+  int n;
+};
+void twice(void *data) {
+  Doubled *given = (Doubled *)data;
+  for (int i = 0; i < given->n; i++) given->u[i] *= 2;
+}
+
 void by_hand(double *x, const double *force, int n, int steps, double dt) {
   double *u, *v;
   cudaMalloc(&u, n * sizeof(double));
   cudaMalloc(&v, n * sizeof(double));
   cudaGraph_t graph;
   cudaGraphExec_t instance;
-  cudaGraphNode_t in, step, added, back, out;
+  cudaGraphNode_t in, step, added, host, back, out;
   cudaGraphCreate(&graph, 0);
-  cudaGraphAddMemcpyNode1D(&in, graph, nullptr, 0, u, x, n * sizeof(double), cudaMemcpyHostToDevice);
+  cudaMemcpy3DParms planes = {};
+  planes.srcPtr = make_cudaPitchedPtr(x, n / 2 * sizeof(double), n / 2, 1);
+  planes.dstPtr = make_cudaPitchedPtr(u, n / 2 * sizeof(double), n / 2, 1);
+  planes.extent = make_cudaExtent(n / 2 * sizeof(double), 1, 2);
+  planes.kind = cudaMemcpyHostToDevice;
+  cudaGraphAddMemcpyNode(&in, graph, nullptr, 0, &planes);
   Step by{dt, n};
   void *first[] = {&u, &v, &by}, *second[] = {&v, &force, &n};
   cudaKernelNodeParams params = {(void *)flow, dim3((n + 31) / 32), dim3(32), 0, first, nullptr};
@@ -75,7 +89,10 @@ void by_hand(double *x, const double *force, int n, int steps, double dt) {
   params.func = (void *)add;
   params.kernelParams = second;
   cudaGraphAddKernelNode(&added, graph, &step, 1, &params);
-  cudaGraphAddMemcpyNode1D(&out, graph, &added, 1, x, v, n * sizeof(double), cudaMemcpyDeviceToHost);
+  Doubled doubled{v, n};
+  cudaHostNodeParams called = {twice, &doubled};
+  cudaGraphAddHostNode(&host, graph, &added, 1, &called);
+  cudaGraphAddMemcpyNode1D(&out, graph, &host, 1, x, v, n * sizeof(double), cudaMemcpyDeviceToHost);
   cudaMemsetParams zeros = {v, 0, 0, sizeof(double), 1, 1};
   cudaGraphAddMemsetNode(&back, graph, &out, 1, &zeros);
   cudaGraphInstantiate(&instance, graph, 0);
@@ -94,12 +111,14 @@ void updated(double *x, const double *force, int n, int steps, double dt) {
   cudaGraphExec_t instance = nullptr;
   cudaStream_t stream = 0;
   double *u;
+  Doubled doubled{x, n};
   cudaMallocManaged(&u, n * sizeof(double));
   for (int s = 0; s < steps; s++) {
     cudaGraph_t graph;
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     flow<<<(n + 31) / 32, 32, 0, stream>>>(x, u, Step{dt * (s + 1), n});
     cudaMemcpyAsync(x, u, n * sizeof(double), cudaMemcpyDefault, stream);
+    cudaLaunchHostFunc(stream, twice, &doubled);
     cudaStreamEndCapture(stream, &graph);
     if (!instance) cudaGraphInstantiate(&instance, graph, 0);
     else {
