@@ -29,6 +29,10 @@ _SHORT_LOOPS = (
 """Of a loop of fewer than sixteen iterations, whose number no vector divides, LLVM would make vectors with a mask in
 every iteration. A processor without registers for masks takes some ten cycles for a masked store (AMD's, with AVX2),
 and the forward sweep stores all that it keeps. So fourteen iterations are three vectors of four, and one of two."""
+_LOOPS_STAY = (Setting("unroll-full-max-count", "16", usual="4294967295"),)
+"""LLVM writes out loops of up to some hundred instructions in all before it would make vectors of them. Of one over the
+lanes of a warp that leaves a block of thousands, in which it has to find the vectors again, and the time that the code
+generator's scheduler takes grows with the square of a block."""
 _NEAR_CHECKS = (Setting("hoist-runtime-checks", "false", usual="true"),)
 """Where LLVM cannot tell that two pieces of memory are apart in a loop, it compares addresses first. For all iterations
 of the loop around at once, if it can: then all that these touch has to be apart. To the adjoints of two rows of one
@@ -92,7 +96,7 @@ class Pipeline:
         return (f"-O{self.level}", *switches, *place, *told)
 
     def _settings(self) -> tuple[Setting, ...]:
-        return (*(_SHORT_LOOPS if self.vectorise else ()), *(_NEAR_CHECKS if self.near_checks else ()))
+        return (*((*_SHORT_LOOPS, *_LOOPS_STAY) if self.vectorise else ()), *(_NEAR_CHECKS if self.near_checks else ()))
 
 
 def long_compiler() -> str:

@@ -93,3 +93,11 @@ exit:
     for pipeline in _CHOICES:
         native = llvm.parse_assembly(text, llvm.create_context())
         assert "fmul" in str(pipeline.run(native, pipeline.builder()))
+
+
+def test_loops_over_lanes_are_vectors_before_they_are_written_out() -> None:
+    """LLVM wrote out those of 32 iterations first, and what is not found again as vectors was as many numbers."""
+    pipeline = Pipeline(3, vectorise=True, unroll=True)
+    text = str(_module(1, host().triple)).replace("1024", "32")
+    native = pipeline.run(llvm.parse_assembly(text, llvm.create_context()), pipeline.builder())
+    assert any("<" in i for i in _instructions(native))
