@@ -8,7 +8,7 @@ include 'c.inc' reads c.inc, beside the source or in a folder that -I names
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Places:
 
 def interface(source: Source) -> Interface:
     """What a source says of modules."""
-    text = source.text
+    text = "\n".join(_statements(source.text))
     defines = {match[1].lower() for match in _DEFINES.finditer(text)}
     needs = {match[2].lower() for match in _USES.finditer(text) if (match[1] or "").lower() != "intrinsic"}
     for match in _SUBMODULE.finditer(text):
@@ -53,6 +53,15 @@ def interface(source: Source) -> Interface:
         defines.add(f"{ancestor}-{name}")
         needs.add(f"{ancestor}-{parent}" if parent else ancestor)
     return Interface(frozenset(defines), frozenset(n for n in needs - defines if not n.startswith(_INTRINSIC)))
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The lines of a text, those with several statements taken apart."""
+    for line in text.splitlines():
+        if ";" in line and line[0] not in "cC*!":
+            yield from line.partition("!")[0].split(";")
+        else:
+            yield line
 
 
 def folders(flags: Sequence[str]) -> Places:

@@ -271,10 +271,11 @@ def test_long_fortran_files_are_compiled_in_parts(write: Write, tmp_path: Path) 
 def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
     need("flang-22")
     paths = write(
-        step__f90="subroutine step(x)\n use middle, only: twice\n real(8) :: x\n x = twice(x)\nend\n",
+        step__f90="subroutine step(x)\n use iso_c_binding; use middle, only: twice ! both\n real(8) :: x\n"
+        " x = twice(x)\nend\n",
         middle__f90="module middle\r\n use last\r\ncontains\r\n real(8) function twice(x)\r\n  real(8) :: x\r\n"
         "  twice = factor * x\r\n end function\r\nend module\r\n",
-        zlast__f90="module last\n include 'factor.inc'\nend module\n",
+        zlast__f90="module last; implicit none\n include 'factor.inc'\nend module\n",
         factor__inc=" real(8), parameter :: factor = 2\n",
     )
     first = load(tmp_path, "step")
