@@ -35,6 +35,10 @@ NAME_CHARACTERS = ascii_letters + digits + "-_$."
 _LONG = 8000
 """Characters from which the line of a global may be that of a table. What analyses lose, numbers one by one, they do
 not use in so many."""
+_SHORT = 1000
+"""The same for floating point alone, where such lines have more than `_MUCH` altogether: a long array constructor may
+be a thousand of them. Integers may be indices."""
+_MUCH = 200_000
 
 _CLOSING = {"[": "]", "{": "}", "<": ">"}
 _BRACKET = re.compile(r"[][{}<>]")
@@ -76,10 +80,17 @@ def is_table(token: str) -> bool:
 def _tables(text: str) -> Iterator[tuple[int, int, int]]:
     """Where the type of each table of numbers begins, where the table does and where it ends. LLVM writes a global on
     one line."""
+    lines: list[tuple[int, int]] = []
     end = 0
     while (start := text.find("\n@", end) + 1) and (end := text.find("\n", start)) > 0:
-        if end - start >= _LONG and (found := _table(text[start:end])):
-            yield start + found[0], start + found[1], start + found[2]
+        if end - start >= _SHORT:
+            lines.append((start, end))
+    many = sum(end - start for start, end in lines) > _MUCH
+    for start, end in lines:
+        if (many or end - start >= _LONG) and (found := _table(text[start:end])):
+            first, place, last = (start + at for at in found)
+            if end - start >= _LONG or "i" not in text[first:place]:
+                yield first, place, last
 
 
 def _table(line: str) -> tuple[int, int, int] | None:

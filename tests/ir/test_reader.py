@@ -358,6 +358,17 @@ def test_long_tables_of_numbers_are_kept_as_text() -> None:
     assert printed_by_llvm(to_text(module))
 
 
+def test_many_tables_of_numbers_are_kept_as_text() -> None:
+    """An array constructor in Fortran may become a thousand of them."""
+    numbers, indices = (
+        ", ".join(f"{kind} {n}{end}" for n in range(200)) for kind, end in (("double", ".5"), ("i32", ""))
+    )
+    few = f"@x = internal constant [200 x double] [{numbers}]\n@n = internal constant [200 x i32] [{indices}]\n"
+    many = "".join(f"@t{n} = internal constant [200 x double] [{numbers}]\n" for n in range(200))
+    kinds = [{type(v.initializer) for v in read(text).globals.values()} for text in (few, few + many)]
+    assert kinds == [{V.ConstantAggregate}, {V.ConstantAggregate, V.ConstantTable}]
+
+
 def test_errors_name_their_place_behind_a_long_table() -> None:
     table = f"@t = constant [2000 x i32] [{', '.join(['i32 7'] * 2000)}]\n"
     with pytest.raises(ReadError, match=r"line 3, column 20: .*found 'oops'"):
