@@ -77,7 +77,7 @@ class Sweeps:
             repeated = {key: slot.repeated for key, slot in routine.plan.tape.slots.items() if slot.repeated}
             if reverse.reloads or reverse.recalls or repeated:
                 recipes = routine.plan.recipes
-                known = (recipes.layout, facts.execution, recipes.later_writes, recipes.unwritten)
+                known = (recipes.layout, facts.execution, recipes.alias)
                 reloads = ReloadCheck(routine.function, facts.points_to, *known)
                 for load in dict.fromkeys(reverse.reloads.values()):
                     reloads.check(load)

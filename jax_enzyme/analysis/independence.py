@@ -19,7 +19,7 @@ from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, clears, is_harmless
 from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, choices, says_any
-from jax_enzyme.analysis.apart import Apart
+from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -89,8 +89,8 @@ class Independence:
         self.loops = self._facts.loops
 
     @cached_property
-    def _apart(self) -> Apart:
-        return Apart(self._points_to, self._facts.block_of)
+    def _alias(self) -> Alias:
+        return Alias(self._facts, self._memory)
 
     @cached_property
     def _private(self) -> PrivateMemory:
@@ -486,7 +486,7 @@ class Independence:
         )
 
     def _is_another(self, pointer: Value, base: Value) -> bool:
-        return I.base_of(pointer) is base or self._apart.together(pointer, base)
+        return I.base_of(pointer) is base or self._alias.together(pointer, base)
 
     def _of(self, item: MemoryObject, loop: Loop) -> Iterable[Access]:
         """The accesses of an object in a loop."""

@@ -25,11 +25,12 @@ In loops without marks, values that were stored stay: one element of an array ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.extents import left
 from jax_enzyme.analysis.layout import DataLayout
@@ -40,7 +41,6 @@ from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -61,7 +61,6 @@ are no faster as vectors, for longer ones the memory would be too large."""
 _NO_MARKS: Marks = frozenset()
 _DEEPEST = 4
 """How many iterations back a value may come from: each takes a round."""
-_NO_WRAP = Interval(-(1 << 62), 1 << 62)
 _KEPT = ("dbg", "tbaa", NOTED)
 _PLAIN = (I.GetElementPtr, I.Cast, I.BinaryOp)
 
@@ -114,7 +113,7 @@ class _Loading:
         self._layout = DataLayout(self._module)
         self._points_to = PointsTo(self._module, self._root)
         self._memory = MemoryUses(self._root, self._points_to, self._layout)
-        self._unwritten = Unwritten(self._facts, self._memory)
+        self._alias = Alias(self._facts, self._memory)
         replaced: dict[Value, Value] = {}
         for loop, phi, marks in wanted:
             value = self._again_in(loop, phi, marks)
@@ -273,33 +272,29 @@ class _Loading:
             every_time = block is home or self._facts.once_per_iteration(block, loop)
             if every_time and self._loops.precedes(access.instruction, own.instruction):
                 continue
-            if not self._apart(access, here, place.size) and not self._unwritten.are_apart(access, own, loop):
+            if not self._alias.keeps_off(access, here, place.size) and not self._alias.never_meet(access, own, loop):
                 return False
         return True
-
-    def _apart(self, access: Access, place: Polynomial, size: int) -> bool:
-        """Do an access and a place have no byte in common?"""
-        block = self._facts.block_of[access.instruction]
-        if access.size is None:
-            return False
-        distance = self._facts.interval(self._facts.form_at(access.pointer, block).polynomial - place)
-        return distance.within(_NO_WRAP) and (distance.low >= size or distance.high + access.size <= 0)
 
     def _begins_with(self, place: _Place, start: Value, loop: Loop) -> bool:
         """Does memory hold `start` a step before the first place, when the loop begins?"""
         where = place.first.add_constant(-place.step)
+
+        def miss(writes: Iterable[Access]) -> bool:
+            return all(self._alias.keeps_off(a, where, place.size) for a in writes)
+
         block = loop.preheader
         while block is not None:
             for instruction in reversed(block.instructions):
                 if self._holds(instruction, where, place, start):
                     return True
-                if any(not self._apart(a, where, place.size) for a in self._writes(instruction, place.access.objects)):
+                if not miss(self._writes(instruction, place.access.objects)):
                     return False
             above = self._facts.dominators.idom[block]
             if above is not None:
                 between = [i for b in self._between(above, block) for i in b.instructions]
                 writes = [access for i in between for access in self._writes(i, place.access.objects)]
-                if writes and not (self._is_fixed(where) and all(self._apart(a, where, place.size) for a in writes)):
+                if writes and not (self._is_fixed(where) and miss(writes)):
                     return False
             block = above
         return False

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.extents import argument_size
-from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
@@ -58,9 +58,8 @@ class _Moves:
         self._loops = Loops.of(root)
         self._facts = Recurrences(root, self._loops, module)
         self._layout = DataLayout(module)
-        self._points_to = PointsTo(module, root)
-        self._memory = MemoryUses(root, self._points_to, self._layout)
-        self._later = LaterWrites(self._facts, self._layout)
+        self._memory = MemoryUses(root, PointsTo(module, root), self._layout)
+        self._alias = Alias(self._facts, self._memory)
 
     def run(self) -> bool:
         """Whether anything was moved."""
@@ -92,10 +91,7 @@ class _Moves:
     def _is_alone(self, load: I.Load, loop: Loop, others: Iterable[Access]) -> bool:
         """Whether nothing among other accesses in the loop comes to the place of one."""
         (own,) = self._memory.at(load)
-        return all(
-            not self._points_to.may_meet(own.objects, other.objects) or self._later.never_meet(own, other, loop)
-            for other in others
-        )
+        return all(self._alias.never_meet(other, own, loop) for other in others)
 
     def _is_readable(self, load: I.Load) -> bool:
         """Whether what is loaded lies in a buffer, whatever the loops around are at."""

@@ -35,7 +35,7 @@ MADE = {name: (body, "") for name, (body, cause) in caps.REFUSED.items() if caus
 """Refused always: what is cut off finds no number that was computed as an integer."""
 
 BEYOND = {
-    "analysis.apart:_DEPTH": (0, "pointers"),
+    "analysis.alias:_DEPTH": (0, "pointers"),
     "analysis.congruence:MANY": (1, "pointers"),
     "analysis.congruence:_TOO_MANY": (2, "copies_around_a_cycle"),
     "analysis.counters:_DEEP": (0, "control"),

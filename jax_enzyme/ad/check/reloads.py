@@ -3,7 +3,7 @@
 The argument is simpler than the plan's: after the load, control cannot come to anything that may write there. Memory is
 told apart by where pointers come from, and by what they may point to only where that does not tell; writes that come
 later, by the iterations in which they run; those in a loop that reads a copy, by where its iterations come to
-(`analysis.later_writes`, `analysis.unwritten`: arguments that both share).
+(`analysis.alias`: an argument that both share).
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from jax_enzyme.ad.check.tape_addresses import name_of
 from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.instances import Instances
-from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.repetition import is_repeated
-from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable, callee_of, callers_of
 from jax_enzyme.ir.reach import reached
@@ -45,11 +44,9 @@ class ReloadCheck:
         points_to: PointsTo,
         layout: DataLayout,
         execution: Execution,
-        later: LaterWrites,
-        unwritten: Unwritten,
+        alias: Alias,
     ) -> None:
-        self._later_writes = later
-        self._unwritten = unwritten
+        self._alias = alias
         self._layout = layout
         self._writes: list[Access] = []
         self._code = code
@@ -145,7 +142,7 @@ class ReloadCheck:
             pointer = load.operands[0]
             meeting = self._written_in(snapshot.loop) & self._aliases(_roots(pointer), pointer)
             read = Access(load, pointer, self._points_to.of(pointer), self._layout.store_size(load.type), True, False)
-            if not all(self._unwritten.are_apart(a, read, snapshot.loop) for _, a in self._numbered(meeting)):
+            if not all(self._alias.never_meet(a, read, snapshot.loop) for _, a in self._numbered(meeting)):
                 raise EmissionError(self._code, f"%{load.name} is read from a copy that may be another by then")
 
     def _numbered(self, writes: int) -> Iterator[tuple[int, Access]]:
@@ -202,7 +199,7 @@ class ReloadCheck:
         for bit, write in self._numbered(writes):
             if write.instruction not in self._home:
                 continue
-            if self._later_writes.miss(load, write) or self._is_renewed(write, load, roots):
+            if self._alias.later.miss(load, write) or self._is_renewed(write, load, roots):
                 writes -= bit
         return writes
 

@@ -279,7 +279,7 @@ class _Finder:
             self._words.of(o) != frozenset([load.type]) or points_to.contents.get(o) for o in objects
         ):
             return False
-        return self._recipes.unwritten.stays(load, loop)
+        return self._recipes.alias.stays(load, loop)
 
     def _is_updated(self, load: I.Load, loop: Loop) -> bool:
         """Whether an iteration of an innermost loop stores where it loads."""

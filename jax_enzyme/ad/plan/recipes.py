@@ -20,10 +20,10 @@ from jax_enzyme.ad.plan.recipe import Closed, Forward, Gate, ReadBack, Recall, R
 from jax_enzyme.ad.plan.snapshots import Snapshots
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.extents import allocation_size, argument_size, extent
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.instances import Instances
-from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
@@ -32,7 +32,6 @@ from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, is_m
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.repetition import is_repeated
-from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import marks_of
@@ -114,9 +113,8 @@ class Recipes:
         for access in self.writes:
             for item in access.objects:
                 self._writes_to.setdefault(item, []).append(access)
-        self.later_writes = LaterWrites(self.recurrences, layout)
-        self.unwritten = Unwritten(self.recurrences, self.memory)
-        self._snapshots = Snapshots(code, self.recurrences, self.memory, self.unwritten)
+        self.alias = Alias(self.recurrences, self.memory)
+        self._snapshots = Snapshots(code, self.recurrences, self.memory, self.alias)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
         self.instances = Instances(code.function, code.cfg, code.dominators)
         self._written_anywhere: Objects = frozenset().union(*program.writers.values())
@@ -309,7 +307,7 @@ class Recipes:
         """Whether none of these writes can come to the place of a load after it."""
         if not self.choices.later_writes or len(later) > _MANY_WRITES:
             return not later
-        return all(self.later_writes.miss(load, access) for access in later)
+        return all(self.alias.later.miss(load, access) for access in later)
 
     def writes_after(self, instruction: I.Instruction) -> Iterator[Access]:
         """The writes of this function that control may come to after an instruction."""

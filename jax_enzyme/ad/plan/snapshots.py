@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.instrument import Instrumented
+from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.extents import argument_size, extent
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
@@ -22,7 +23,6 @@ from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
-from jax_enzyme.analysis.unwritten import Unwritten
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument, Value
@@ -60,12 +60,12 @@ class _Address:
 class Snapshots:
     """Those that there may be of what one function reads."""
 
-    def __init__(self, code: Instrumented, recurrences: Recurrences, memory: MemoryUses, unwritten: Unwritten) -> None:
+    def __init__(self, code: Instrumented, recurrences: Recurrences, memory: MemoryUses, alias: Alias) -> None:
         self._code = code
         self._recurrences = recurrences
         self._memory = memory
         self._points_to = memory.points_to
-        self._unwritten = unwritten
+        self._alias = alias
         self._block_of = recurrences.block_of
 
     def of(self, load: I.Load) -> tuple[Snapshot, Polynomial] | None:
@@ -88,7 +88,7 @@ class Snapshots:
         if not objects or not T.is_float(load.type) or any(self._points_to.contents.get(item) for item in objects):
             return None
         found, loop = None, self._code.loop_of(self._block_of[load])
-        while loop is not None and self._unwritten.stays(load, loop):
+        while loop is not None and self._alias.stays(load, loop):
             found, loop = loop, loop.parent
         return found
 

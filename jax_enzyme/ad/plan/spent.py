@@ -41,7 +41,7 @@ def _spent(item: MemoryObject, recipes: Recipes, facts: Facts) -> Iterator[I.Ins
     if len(left) * len(asking) > _MANY_PAIRS:
         return
     for write in left:
-        if all(recipes.later_writes.miss(before, write) for before in asking):
+        if all(recipes.alias.later.miss(before, write) for before in asking):
             yield write.instruction
 
 

@@ -107,5 +107,5 @@ class _Finder:
         return all(self._never_meet(a, b, loop) for a, b in pairs)
 
     def _never_meet(self, one: Access, other: Access, loop: Loop) -> bool:
-        apart = one.pointer is not other.pointer and self._recipes.unwritten.are_apart(one, other, loop)
-        return apart or self._recipes.later_writes.are_divided(one, other, loop)
+        apart = one.pointer is not other.pointer and self._recipes.alias.never_meet(one, other, loop)
+        return apart or self._recipes.alias.later.are_divided(one, other, loop)

@@ -13,17 +13,13 @@ from collections.abc import Collection
 
 from jax_enzyme.ad.facts.functions import ALONE, Facts
 from jax_enzyme.ad.plan.recipes import Recipes
-from jax_enzyme.analysis.accesses import Access
-from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.objects import is_defined_call
-from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value
 
 _MANY = 64
 """So many accesses are looked at between a load and a store."""
-_NO_WRAP = 1 << 62
 
 
 def updates(recipes: Recipes, facts: Facts, late: Collection[Value]) -> frozenset[I.Instruction]:
@@ -31,7 +27,6 @@ def updates(recipes: Recipes, facts: Facts, late: Collection[Value]) -> frozense
     loads are added behind their loops."""
     if recipes.execution is not ALONE or not recipes.choices.later_writes or facts.activity.halves:
         return frozenset()
-    apart = Apart(recipes.points_to, recipes.block_of)
     found: set[I.Instruction] = set()
     for block in recipes.code.cfg.rpo:
         touching = (i for i in block.instructions if recipes.memory.at(i) or is_defined_call(i))
@@ -39,15 +34,13 @@ def updates(recipes: Recipes, facts: Facts, late: Collection[Value]) -> frozense
         for position, store in enumerate(reversed_):
             if isinstance(store, I.Store) and I.is_plain(store) and T.is_float(store.operands[0].type):
                 before = reversed_[max(0, position - _MANY) : position]
-                load = _updated(store, before, block, recipes, apart)
+                load = _updated(store, before, block, recipes)
                 if load is not None and load not in late:
                     found |= {load, store}
     return frozenset(found)
 
 
-def _updated(
-    store: I.Store, before: list[I.Instruction], block: BasicBlock, recipes: Recipes, apart: Apart
-) -> I.Load | None:
+def _updated(store: I.Store, before: list[I.Instruction], block: BasicBlock, recipes: Recipes) -> I.Load | None:
     """The load of the place of a store that nothing in between touches."""
     value, pointer = store.operands
     (own,) = recipes.memory.at(store)
@@ -55,24 +48,6 @@ def _updated(
         if isinstance(instruction, I.Load) and instruction.operands[0] is pointer:
             return instruction if instruction.type == value.type and I.is_plain(instruction) else None
         touching = recipes.memory.at(instruction)
-        if is_defined_call(instruction) or not all(_misses(a, own, block, recipes, apart) for a in touching):
+        if is_defined_call(instruction) or not all(recipes.alias.miss_in_one_run(a, own, block) for a in touching):
             return None
     return None
-
-
-def _misses(access: Access, own: Access, block: BasicBlock, recipes: Recipes, apart: Apart) -> bool:
-    """Whether an access of a block never touches the place of another one in the same run of the block."""
-    if access.size is None or own.size is None or access.kills or not access.objects or not own.objects:
-        return False
-    if not recipes.points_to.may_meet(access.objects, own.objects):
-        return True
-    if apart.together(access.pointer, own.pointer):
-        return True
-    facts = recipes.recurrences
-    try:
-        distance = facts.form_at(access.pointer, block).polynomial - facts.form_at(own.pointer, block).polynomial
-    except TooComplex:
-        return False
-    known = facts.bounds(distance, facts.guards.at(block))
-    above, below = own.size <= known.low and known.high < _NO_WRAP, known.high <= -access.size and known.low > -_NO_WRAP
-    return above or below
