@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock
 
+_Sets = Mapping[BasicBlock, frozenset[BasicBlock]]
 EDGES = st.lists(st.lists(st.integers(0, 8), max_size=3), min_size=1, max_size=9)
 
 
@@ -104,32 +107,21 @@ def test_loops(edges: list[list[int]]) -> None:
 @given(EDGES)
 def test_solver(edges: list[list[int]]) -> None:
     cfg = Cfg(function_of(edges))
-    empty: frozenset[BasicBlock] = frozenset()
-    passed = solve(cfg, Problem("forward", empty, empty, frozenset.union, lambda b, fact: fact | {b}))
-    ahead = solve(cfg, Problem("backward", empty, empty, frozenset.union, lambda b, fact: fact | {b}))
-    for block in cfg.rpo:
-        assert passed.entry[block] == {a for a in cfg.rpo if cfg.reaches(a, block)}
-        assert ahead.exit[block] == {b for b in cfg.rpo if cfg.reaches(block, b)}
     everything = frozenset(cfg.rpo)
-    always = solve(cfg, Problem("forward", everything, empty, frozenset.intersection, lambda b, fact: fact | {b}))
+
+    def ahead(block: BasicBlock, facts: _Sets) -> frozenset[BasicBlock]:
+        return frozenset(cfg.succs[block]).union(*(facts[b] for b in cfg.succs[block]))
+
+    def always(block: BasicBlock, facts: _Sets) -> frozenset[BasicBlock]:
+        before = [facts[b] for b in cfg.preds[block] if b in facts]
+        return (frozenset() if block is cfg.entry else everything.intersection(*before)) | {block}
+
     dominators = Dominators(cfg)
+    later = fixpoint(cfg.rpo[::-1], cfg.preds.__getitem__, ahead, frozenset())
+    passed = fixpoint(cfg.rpo, cfg.succs.__getitem__, always, everything)
     for block in cfg.rpo:
-        assert always.exit[block] == {a for a in cfg.rpo if dominators.dominates(a, block)}
-
-
-def test_edges_of_a_problem() -> None:
-    """`edge` sees the control-flow edge, whichever way the facts flow."""
-    cfg = Cfg(function_of([[1, 2], [3], [3], []]))
-    a, b, c, d = cfg.function.blocks
-    empty: frozenset[str] = frozenset()
-
-    def edge(source: BasicBlock, target: BasicBlock, fact: frozenset[str]) -> frozenset[str]:
-        return fact | {source.name + target.name}
-
-    forward = solve(cfg, Problem("forward", empty, empty, frozenset.union, lambda _, fact: fact, edge))
-    assert forward.entry[d] == {"b0b1", "b0b2", "b1b3", "b2b3"} and forward.entry[b] == {"b0b1"}
-    backward = solve(cfg, Problem("backward", empty, empty, frozenset.union, lambda _, fact: fact, edge))
-    assert backward.entry[a] == forward.entry[d] and backward.exit[c] == {"b2b3"}
+        assert later[block] == {b for b in cfg.rpo if cfg.reaches(block, b)}
+        assert passed[block] == {a for a in cfg.rpo if dominators.dominates(a, block)}
 
 
 def test_description() -> None:

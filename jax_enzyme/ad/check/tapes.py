@@ -30,7 +30,7 @@ An error here is a defect of the engine: it is raised before a wrong derivative 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -43,8 +43,8 @@ from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
@@ -332,18 +332,20 @@ class _ReverseCheck(Sweep):
         """Sets of variables are the bits of integers."""
         everything, ends = (1 << len(self.variables)) - 1, self._find_ends()
         gained = {block: self._stored(block) for block in self.cfg.rpo}
-        problem: Problem[int] = Problem(
-            "forward",
-            bottom=everything,
-            boundary=0,
-            join=int.__and__,
-            transfer=lambda block, known: known | gained[block],
-            edge=lambda block, target, known: (
-                known & ~ends[block] if block in ends and block.terminator.targets[0] is target else known
-            ),
-        )
-        for block, known in solve(self.cfg, problem).entry.items():
-            self._check_loads(block, known)
+
+        def at_start(block: BasicBlock, after: Mapping[BasicBlock, int]) -> int:
+            known = 0 if block is self.cfg.entry else everything
+            for source in self.cfg.preds[block]:
+                ended = ends.get(source, 0) if source.terminator.targets[0] is block else 0
+                known &= after.get(source, everything) & ~ended
+            return known
+
+        def at_end(block: BasicBlock, after: Mapping[BasicBlock, int]) -> int:
+            return at_start(block, after) | gained[block]
+
+        found = fixpoint(self.cfg.rpo, self.cfg.succs.__getitem__, at_end, everything)
+        for block in self.cfg.rpo:
+            self._check_loads(block, at_start(block, found))
 
     def _stored(self, block: BasicBlock) -> int:
         bits = 0

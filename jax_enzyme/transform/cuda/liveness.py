@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dataflow import Problem, solve
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -15,7 +15,7 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
     """For each of some blocks without phis, the values that are computed before it and used in it or behind it, in the
     order of the function."""
     cfg = Cfg(function)
-    used: dict[BasicBlock, set[Value]] = {}
+    used: dict[BasicBlock, frozenset[Value]] = {}
     defined: dict[BasicBlock, set[Value]] = {}
     for block in cfg.rpo:
         here: set[Value] = set(block.instructions)
@@ -31,14 +31,14 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
                 if not isinstance(phi, I.Phi):
                     break
                 wanted |= {v for v, b in phi.incoming if b is block and isinstance(v, I.Instruction) and v not in here}
-        used[block] = wanted
+        used[block] = frozenset(wanted)
         defined[block] = here
     nothing = frozenset[Value]()
 
-    def before(block: BasicBlock, after: frozenset[Value]) -> frozenset[Value]:
-        return (after | used[block]) - defined[block]
+    def before(block: BasicBlock, live: Mapping[BasicBlock, frozenset[Value]]) -> frozenset[Value]:
+        return used[block].union(*(live[b] for b in cfg.succs[block])) - defined[block]
 
-    live = solve(cfg, Problem("backward", nothing, nothing, frozenset.union, before)).entry
+    live = fixpoint(cfg.rpo[::-1], cfg.preds.__getitem__, before, nothing)
     order: dict[Value, int] = {value: n for n, value in enumerate(function.instructions())}
     return {s: sorted(live.get(s, nothing), key=lambda v: order[v]) for s in starts}
 
