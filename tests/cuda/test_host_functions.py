@@ -342,6 +342,40 @@ def test_tables_of_functions() -> None:
         je.kernel(source, "changed", signature, lang="cuda")(k, y)
 
 
+def test_functions_whose_addresses_the_host_reads() -> None:
+    """Chosen at run time, of a template, in a structure beside a number; one that asks for its thread cannot be run."""
+    source = """
+    __constant__ double half = 0.5;
+    __host__ __device__ double helper(double v) { return pow(v, 1.5); }
+    template <class T> __device__ T scaled(T v) { return half * v * v; }
+    __device__ double powered(double v) { return helper(v) + v; }
+    __device__ double of_thread(double v) { return v * threadIdx.x; }
+    struct Law { double (*of)(double); double weight; };
+    __device__ Law laws[2] = {{scaled<double>, 2}, {powered, 3}};
+    static __device__ double (*asking)(double) = of_thread;
+    __global__ void apply(int n, double *y, Law law) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) y[i] = law.weight * law.of(y[i]);
+    }
+    void chosen(int n, int which, double *y) {
+      Law law;
+      cudaMemcpyFromSymbol(&law, laws, sizeof law, which * sizeof law);
+      apply<<<3, 3>>>(n, y, law);
+    }
+    void asked(int n, int which, double *y) {
+      Law law = {0, 1};
+      cudaMemcpyFromSymbol(&law.of, asking, sizeof law.of);
+      apply<<<3, 3>>>(n, y, law);
+    }"""
+    signature, y = "n: i32, which: i32, inout y: f64[n]", 1 + uniform(8) / 2
+    kernel = je.kernel(source, "chosen", signature, lang="cuda")
+    check(kernel, (0, y), y**2)
+    check(kernel, (1, y), 3 * (y**1.5 + y))
+    with pytest.raises(je.LoweringError, match="the address of `of_thread`, which depends on its thread") as caught:
+        je.kernel(source, "asked", signature, lang="cuda")(0, y)
+    assert str(caught.value.place).split(":")[1] == "6"
+
+
 def test_a_name_of_several_instances(tmp_path: Path) -> None:
     source = tmp_path / "twice.cu"
     source.write_text("""template <typename T> __global__ void twice(T *x) { x[threadIdx.x] *= 2; }

@@ -26,7 +26,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import function_location, function_name, location, source_name, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declare, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
@@ -35,6 +35,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.captures import RECORD, RECORDED, write_records
+from jax_enzyme.transform.cuda.handed_functions import CHOOSE_FUNCTION, functions_in, hand_functions, is_only_read
 from jax_enzyme.transform.cuda.lower import bind_constants, lower, shared_overlaps
 from jax_enzyme.transform.cuda.objects import aliased_pointers, passed_structure
 from jax_enzyme.transform.cuda.overlaps import Overlap
@@ -50,7 +51,6 @@ _FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|c
 _Extents = tuple[int | None, int | None, int | None]
 _ALIGN = 16
 _SOME_BLOCKS = (2, 1, 1)
-_CHOOSE = "choose the function by a `switch`, or by an argument of a template"
 _FEW = 4
 """A kernel that is launched with more different numbers than so many is lowered for all of them at once."""
 
@@ -104,8 +104,11 @@ def _prepared(
     function = work.functions[symbol]
     bind_constants(function, constants)
     device = clone(device)
+    work, handed = hand_functions(work, device)
     mark_for_inlining(work, [symbol, *_share_variables(work, device)])
     work = run(work, ("always-inline", "globaldce"))
+    for variable in (v for name in handed if (v := work.globals.get(name)) is not None):
+        variable.is_constant = is_only_read(work, variable)
     _refuse_open(work)
     _name_kernels(work, device)
     work = optimise(work)
@@ -140,12 +143,11 @@ def _share_variables(host: Module, device: Module) -> list[str]:
             if shadow is not None and _is_open(shadow) and not any(isinstance(v, V.GlobalValue) for v in parts):
                 shadow.initializer = variable.initializer
             continue
-        if any(isinstance(v, Function) for v in parts):
-            if shadow is not None or not _is_only_read(device, variable):
-                raise LoweringError(
-                    f"`{source_name(device, variable)}` holds addresses of functions, and may change",
-                    remedy=_CHOOSE if shadow is not None else f"make it `static const __device__`, or {_CHOOSE}",
-                )
+        if functions_in(variable):
+            if shadow is not None or not is_only_read(device, variable):
+                remedy = CHOOSE_FUNCTION if shadow else f"make it `static const __device__`, or {CHOOSE_FUNCTION}"
+                cause = f"`{source_name(device, variable)}` holds addresses of functions, and may change"
+                raise LoweringError(cause, remedy=remedy)
             variable.is_constant, variable.prefix = True, ("internal", *variable.prefix)
             continue
         if shadow is None:
@@ -164,22 +166,6 @@ def _share_variables(host: Module, device: Module) -> list[str]:
     return found
 
 
-def _is_only_read(device: Module, variable: GlobalVariable) -> bool:
-    """Whether all that is done with a variable is to load from it, as far as can be seen."""
-    reads = (I.GetElementPtr, I.Cast, I.Load)
-    for function in device.functions.values():
-        table = uses(function)
-
-        def onward(value: V.Value, table: Uses = table) -> list[V.Value]:
-            return [] if isinstance(value, I.Load) else [user for user, _ in table.get(value, ())]
-
-        named = (i for value, users in table.items() if variable in globals_in(value) for i, _ in users)
-        if not all(isinstance(i, reads) for i in reached(named, onward)):
-            return False
-    others = (v.initializer for v in device.globals.values() if not v.name.startswith("llvm."))
-    return not any(variable in globals_in(value) for value in others if value is not None)
-
-
 def _is_open(shadow: GlobalVariable) -> bool:
     """Whether this is the host's variable for one of the device, whose value clang gives the device alone."""
     return isinstance(shadow.initializer, V.Undef)
@@ -193,10 +179,10 @@ def _refuse_open(host: Module) -> None:
                 if isinstance(variable, GlobalVariable) and variable.is_constant and _is_open(variable):
                     name = source_name(host, variable)
                     raise LoweringError(
-                        f"the host asks for `{name}`, a constant of the device that holds addresses of functions, or"
-                        " that no kernel reads which is launched here",
+                        f"the host asks for `{name}`, a constant of the device that no kernel reads which is launched"
+                        " here, or that holds addresses of functions",
                         location(host, instruction) or function_location(host, function),
-                        f"leave out the `const` of numbers; {_CHOOSE}",
+                        "leave out the `const`",
                     )
 
 
