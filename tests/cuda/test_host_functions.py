@@ -345,9 +345,9 @@ def test_tables_of_functions() -> None:
 def test_functions_whose_addresses_the_host_reads() -> None:
     """Chosen at run time, of a template, in a structure beside a number; one that asks for its thread cannot be run."""
     source = """
-    __constant__ double half = 0.5;
+    __constant__ double share = 0.5;
     __host__ __device__ double helper(double v) { return pow(v, 1.5); }
-    template <class T> __device__ T scaled(T v) { return half * v * v; }
+    template <class T> __device__ T scaled(T v) { return share * v * v; }
     __device__ double powered(double v) { return helper(v) + v; }
     __device__ double of_thread(double v) { return v * threadIdx.x; }
     struct Law { double (*of)(double); double weight; };
