@@ -21,6 +21,7 @@ from jax_enzyme.analysis.objects import is_defined_call
 from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.early_loads import choose_loads
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
+from jax_enzyme.codegen.loop_ends import make_ends_apart
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_loops import ask_to_unroll
 from jax_enzyme.codegen.short_rows import show_rows
@@ -87,7 +88,8 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         _mark(module, function.symbol)
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
-        simple = through(result, of_module(show_short_sections), join_marked_ends, simplify, of_module(ask_to_unroll))
+        on_loops = (*((make_ends_apart,) if _runs_alone(result.module) else ()), of_module(ask_to_unroll))
+        simple = through(result, of_module(show_short_sections), join_marked_ends, simplify, *on_loops)
         is_chosen = turn == 0 and choose_loads(simple)  # in place: nobody else has the module
         is_changed = is_chosen or simple.module is not result.module
         if not is_changed and not _calls_its_own(simple.module):
