@@ -91,14 +91,14 @@ class _Comparisons:
 
     def general(self, step: Step) -> General:
         defined = [f for f in self._base.module.functions.values() if f.blocks]
-        if not any(any(exact_comparisons(f)) or self._halves(f) or self._of_parts(f) for f in defined):
+        if not any(self._exact(f) or self._halves(f) or self._of_parts(f) for f in defined):
             return General(self._made[()], ())
         activity = activity_of(self._root, step, self._rules, self._points_to)
         consequences = Consequences(self._ways, activity)
         found: list[ExactComparison] = []
         proved: dict[I.Instruction, Function] = {}
         for function in self._points_to.functions:
-            for comparison in exact_comparisons(function):
+            for comparison in self._exact(function):
                 if not _varies(comparison, activity, self._points_to):
                     continue
                 decided = self._shortcuts_of(function).choices(comparison)
@@ -194,10 +194,14 @@ class _Comparisons:
         return Shortcuts(self._base.module, function, self._rules, _initialised(self._base, self._root))
 
     @remembered
+    def _exact(self, function: Function) -> tuple[I.Instruction, ...]:
+        return tuple(exact_comparisons(function))
+
+    @remembered
     def _verdicts(self, function: Function) -> Mapping[I.Instruction, Verdict]:
         """All comparisons of a function share an effort: they are gone through in their order, whichever is asked for
         first."""
-        return self._shortcuts_of(function).verdicts()
+        return self._shortcuts_of(function).verdicts(self._exact(function))
 
     def _without(self, comparisons: Mapping[I.Instruction, Function]) -> ArrayFunction:
         """The function in which these values are never equal to the constants."""

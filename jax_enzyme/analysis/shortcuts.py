@@ -10,14 +10,14 @@ function, and has its derivatives. All that is not clear is no shortcut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.counters import followers
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.equality import compared, exact_comparisons, holds_at_equality
+from jax_enzyme.analysis.equality import compared, holds_at_equality
 from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -155,9 +155,9 @@ class Shortcuts:
 
     # -- proof
 
-    def verdicts(self) -> dict[I.Instruction, Verdict]:
-        """All comparisons of the function, in their order."""
-        return {comparison: self._verdict(comparison) for comparison in exact_comparisons(self._function)}
+    def verdicts(self, comparisons: Iterable[I.Instruction]) -> dict[I.Instruction, Verdict]:
+        """Those of comparisons of the function."""
+        return {comparison: self._verdict(comparison) for comparison in comparisons}
 
     def _verdict(self, comparison: I.Instruction) -> Verdict:
         if self.is_proved(comparison):
