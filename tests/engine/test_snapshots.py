@@ -20,7 +20,7 @@ STEPS, LENGTH = 5, 33
 ROWS = {
     "copied_back": (196, 110),
     "take_turns": (283, 103),
-    "two_ways": (315, 103),
+    "two_ways": (316, 134),  # what iterations at the ends read is kept by itself
     "open_ended": None,
     "in_place": (283, 283),
     "never": (193, 103),
