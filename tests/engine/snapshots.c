@@ -90,3 +90,30 @@ static double longer(int depth, int n, double x[static 3]) {
 }
 
 double at_least(int steps, int n, double *x) { return longer(steps - 3, n, x); }
+
+/* Memory that is allocated, of a known size. */
+double allocated(int steps, int n, double *x) {
+    double *here = malloc(40 * sizeof *here), s = 0;
+    for (int t = 0; t < steps; t++) {
+        for (int i = 0; i < n; i++) here[i] = x[i];
+        for (int i = 0; i < n; i++) x[i] = 0.9 * here[i] + 0.1 * here[(7 * i) % n] * here[(3 * i + 1) % n];
+    }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    free(here);
+    return s;
+}
+
+/* It may be gone where the loop begins, which does nothing then. */
+double given_back(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++) {
+        double *here = malloc(40 * sizeof *here);
+        for (int i = 0; i < n; i++) here[i] = x[i];
+        int left = t % 3 == 1 ? 0 : n;
+        if (left == 0) free(here);
+        for (int i = 0; i < left; i++) x[i] = 0.9 * here[i] + 0.1 * here[(7 * i) % n] * here[(3 * i + 1) % n];
+        if (left != 0) free(here);
+    }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}

@@ -25,6 +25,8 @@ ROWS = {
     "in_place": (283, 283),
     "never": (193, 103),
     "at_least": None,
+    "allocated": (201, 103),
+    "given_back": None,
 }
 
 

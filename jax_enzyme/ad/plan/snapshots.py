@@ -5,8 +5,8 @@ for all that the loop reads of it.
         for i: next[i] = f(u[i-1], u[i], u[i+1])            three numbers for each i, or
         u = next                                            a copy of u
 
-What is copied has to be there whether or not the loop reads it: it lies in a buffer or a local variable of known size,
-or between two places that the loop reads in any case. What is cheaper is the minimum cut's business.
+What is copied has to be there whether or not the loop reads it: it lies in a buffer, a local variable or an allocation
+of known size, or between two places that the loop reads in any case. What is cheaper is the minimum cut's business.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.extents import argument_size, extent
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.remembered import remembered
 
@@ -151,22 +153,36 @@ class Snapshots:
     def _reach(self, load: I.Load, address: _Address, loop: Loop) -> Interval | None:
         """The first byte of what a load reads in a loop, at least, and the one behind the last, at most."""
         reach = self._recurrences.interval(address.inner) + Interval(0, address.size)
-        room = self._room(address)
+        room = self._room(address, loop)
         if room is None:
             return reach if self._is_sure(load, address, loop) else None
         # Outside there is nothing to be read: nothing, if that is all.
         low, high = max(reach.low, 0), min(reach.high, room)
         return Interval(low, high) if low < high else None
 
-    def _room(self, address: _Address) -> int | None:
+    def _room(self, address: _Address, loop: Loop) -> int | None:
         """The size of the object whose address the base is, where that is known and it is there in any case."""
         item = self._points_to.objects.get(address.base)
         if address.outer.terms or item is None:
             return None
-        # A parameter that is no object says how much there is at least.
-        if isinstance(address.base, Argument):
-            return argument_size(address.base)
-        return extent(self._memory.layout, item) if isinstance(address.base, I.Alloca) else None
+        match address.base:
+            case Argument():  # one that is no object says how much there is at least
+                return argument_size(address.base)
+            case I.Alloca():
+                return extent(self._memory.layout, item)
+            case I.CallBase() if self._is_held(address.base, item, loop):
+                return extent(self._memory.layout, item)
+            case _:
+                return None
+
+    def _is_held(self, allocation: I.CallBase, item: MemoryObject, loop: Loop) -> bool:
+        """Whether memory that was allocated is not given back when control comes to a loop, as far as can be seen."""
+        home = self._block_of[allocation]
+        ends = (a for a in self._memory.all if a.kills and self._points_to.may_meet(a.objects, (item,)))
+        blocks = [self._block_of.get(a.instruction) for a in ends]
+        known = [block for block in blocks if block is not None]
+        behind = reached(known, lambda block: block.successors, lambda block: block is not home)
+        return len(known) == len(blocks) and loop.preheader not in behind and home not in known
 
     def _is_sure(self, load: I.Load, address: _Address, loop: Loop) -> bool:
         """Whether a load runs in every iteration that there may be of the loops around it, and reads at both ends of
