@@ -27,6 +27,7 @@ WRONG = {
     ),
     "past_a_table": ("y[i] = x[i] * table[i];", "variable `table`: index 4, extent 4"),
     "by_zero": ("y[i] = x[(i + 5) % (i - 3)];", "integer division by zero"),
+    "by_a_size_that_is_zero": ("y[i] = x[(i + 5) % (n - 8)];", "integer division by zero"),
     "endless": ("double s = x[i]; while (s > 0) s = s * 1.0; y[i] = s;", "its time limit is over"),
     "waits_for_ever": (
         "__shared__ int f; if (i == 0) f = 0; __syncthreads();"
@@ -59,6 +60,11 @@ def test_what_a_thread_does_wrong_has_its_line(name: str) -> None:
     line = 2 + next(n for n, text in enumerate(SOURCE.splitlines()) if f" {name}(" in text)
     with pytest.raises(jax.errors.JaxRuntimeError, match=rf"kernel `{name}` .*{WRONG[name][1]}.*\(kernel\.cu:{line}:"):
         jax.block_until_ready(_kernel(name)(X))
+
+
+def test_a_division_by_a_size_that_is_zero_fails_without_the_mode() -> None:
+    with pytest.raises(jax.errors.JaxRuntimeError, match="integer division by zero"):
+        jax.block_until_ready(jax.jacrev(_kernel("by_a_size_that_is_zero", sanitize=False))(X))
 
 
 def test_what_no_thread_writes_is_named() -> None:

@@ -18,6 +18,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import LoweringError, SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
@@ -42,6 +43,8 @@ from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.turning import OF_BLOCK, OF_WARP, turn_loops
 from jax_enzyme.transform.cuda.uniform import Uniformity
+from jax_enzyme.transform.divisions import guard_hidden_divisions, hide_divisors, show_divisors
+from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.input_writes import accesses_behind
 from jax_enzyme.transform.joins import optimise_meetings
@@ -57,6 +60,8 @@ _ATOMIC = (I.AtomicRMW, I.CmpXchg)
 _OPAQUE = "je.opaque"
 _VECTOR = 16
 """What shared memory is aligned to: sources access arrays of numbers as `float4`, which holds on devices."""
+_FAILING = frozenset((DIVIDED_BY_ZERO, DIVISION_OVERFLOWS))
+"""What divisions by the sizes of this call may come to."""
 _OF_THREADS = marks.INDICES - {*marks.BLOCKS, *marks.GRID, *marks.EXTENTS}
 
 
@@ -134,7 +139,9 @@ def lower(
         argument.attributes = words
     take_numbers(kernel, work, open_grid=open_grid, open_block=open_block, open_shared=open_shared)
     work.functions = {
-        name: f for name, f in work.functions.items() if not (f.is_declaration and name.startswith("je."))
+        name: f
+        for name, f in work.functions.items()
+        if not (f.is_declaration and name.startswith("je.")) or name in _FAILING
     }
     return work
 
@@ -181,7 +188,9 @@ def _of_one_thread(
     to_host(work, Block(work, shape, open_block), open_grid)
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    work = optimise_meetings(_seen_by_others(work, symbol), _meets, _differs)
+    work = optimise_meetings(_seen_by_others(hide_divisors(work), symbol), _meets, _differs)
+    work = guard_hidden_divisions(ArrayFunction(work, symbol, ())).module
+    show_divisors(work)
     if has_shared_addresses(work.functions[symbol]):
         make_pointers(work, work.functions[symbol])
         work = optimise_meetings(work, _meets, _differs)
