@@ -11,7 +11,7 @@ where the access is made (`if (column < n)`) bound the smaller part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -24,7 +24,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value
 
-_NO_WRAP = Interval(-(1 << 56), 1 << 56)
+NO_WRAP = Interval(-(1 << 56), 1 << 56)
 """What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
 _ELIMINATIONS = 2
 """How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
@@ -46,11 +46,33 @@ class Place:
     whole: Interval
 
 
+def places_of(
+    facts: Recurrences, found: Sequence[Access], site: Value, loop: Loop, unit: Iteration | Leaf | None
+) -> list[Place] | None:
+    """Where accesses of an object are, by the number of the iteration or another `unit`; None where that depends on
+    data. Where what does not change differs between them, they are placed beside one that shows them apart."""
+
+    def beside(still: Polynomial | None) -> list[Place] | None:
+        places = [place_of(facts, access, site, loop, unit, still) for access in found]
+        known = [place for place in places if place is not None]
+        return known if len(known) == len(places) else None
+
+    places = beside(None)
+    stills = {str(place.still): place.still for place in places or ()}
+    ways = map(beside, stills.values() if len(stills) > 1 else ())
+    return next((way for way in ways if way is not None and overlap(way) is None), places)
+
+
 def place_of(
-    facts: Recurrences, access: Access, site: Value, loop: Loop, unit: Iteration | Leaf | None
+    facts: Recurrences,
+    access: Access,
+    site: Value,
+    loop: Loop,
+    unit: Iteration | Leaf | None,
+    beside: Polynomial | None = None,
 ) -> Place | None:
     """Where an access of an object is, by the number of the iteration or another `unit`; None where that depends on
-    data."""
+    data. `beside`: what does not change, less which it is wanted."""
     block, size = facts.block_of[access.instruction], access.size
     if size is None:
         return None
@@ -71,9 +93,11 @@ def place_of(
                 own = factor
             else:
                 rest.append((factor, term))
+        if beside is not None:
+            still, small = beside, small + still - beside
         for factor, term in rest:
             if abs(factor) >= abs(own):
-                if not facts.interval(term).within(_NO_WRAP):
+                if not facts.interval(term).within(NO_WRAP):
                     return None
                 large.append(abs(factor))
             else:

@@ -20,7 +20,8 @@ from functools import cached_property
 from jax_enzyme.analysis.accesses import Access, clears, is_harmless
 from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, choices, says_any
 from jax_enzyme.analysis.alias import Alias
-from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
+from jax_enzyme.analysis.common_rows import CommonRow, CommonRows
+from jax_enzyme.analysis.digits import Place, distance, overlap, places_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
@@ -296,7 +297,7 @@ class Independence:
     def _changed(self, item: MemoryObject, loop: Loop, marks: Marks, at_hand: bool) -> T.Type | str | None:
         """As what iterations may change an object in any order: numbers of a type, to which they add in copies; None:
         in place; or why they may not, empty where no more is known."""
-        numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
+        numbers = self._added_to(self._of(item, loop), loop) if Mark.PARALLEL in marks else None
         if numbers is None and not self._in_any_order(item, loop, marks):
             return ""
         if at_hand:
@@ -311,12 +312,20 @@ class Independence:
         )
         return "it is reached through a pointer that is loaded or chosen" if may_be_another else None
 
-    def _added_to(self, item: MemoryObject, loop: Loop) -> T.Type | None:
+    def common_rows(self, loop: Loop) -> list[CommonRow]:
+        """What iterations of a loop that is left at its latch alone add to, beside places of their own."""
+        if self._hindering_control(loop) or len(loop.exit_edges) > 1:
+            return []
+        written = [(item, self._of(item, loop)) for item in self._written(loop)]
+        rows = CommonRows(self._facts, self._layout, loop, lambda some: self._added_to(some, loop))
+        return [row for item, found in written if (row := rows.of(item, found)) is not None]
+
+    def _added_to(self, found: Iterable[Access], loop: Loop) -> T.Type | None:
         """The type of the numbers that iterations add to an object, which they access in no other way."""
         stores: set[I.Instruction] = set()
         reached: set[I.Instruction] = set()
         types: set[T.Type] = set()
-        for access in self._of(item, loop):
+        for access in found:
             if len(access.objects) != 1:
                 return None
             match access.instruction:
@@ -555,15 +564,11 @@ class Independence:
             return "nobody knows where a pointer leads"
         if item.kind != _MOVING and not self._is_own(item):
             return "it is memory of all blocks"
-        places: list[Place] = []
-        for access in self._of(item, loop):
-            if len(access.objects) != 1:
-                return "a pointer may lead to it or elsewhere"
-            place = place_of(self._facts, access, item.site, loop, unit)
-            if place is None:
-                return "where it is touched depends on data"
-            places.append(place)
-        return places
+        found = list(self._of(item, loop))
+        if any(len(access.objects) != 1 for access in found):
+            return "a pointer may lead to it or elsewhere"
+        places = places_of(self._facts, found, item.site, loop, unit)
+        return "where it is touched depends on data" if places is None else places
 
 
 def _own(loop: Loop) -> Iterator[I.Instruction]:

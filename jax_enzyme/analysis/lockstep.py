@@ -285,7 +285,7 @@ class InLockstep(Independence):
             how = self._renewal(item, inside, loop)
             if how is not None:
                 renewed[item.site] = how
-            elif self._added_to(item, loop) is not None and (stores := self._free_stores(inside, loop)) is not None:
+            elif self._added_to(inside, loop) is not None and (stores := self._free_stores(inside, loop)) is not None:
                 added |= stores
             else:
                 return None

@@ -23,6 +23,7 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import Argument, Value, int_value
+from jax_enzyme.transform.common_rows import set_rows_apart
 from jax_enzyme.transform.named_choices import note_choices
 from jax_enzyme.transform.ranges import CELL, FEW, InRanges, Ranges
 from jax_enzyme.transform.shared_copies import share_copies
@@ -43,18 +44,9 @@ def share_marked_loops(function: ArrayFunction) -> tuple[ArrayFunction, tuple[st
     the function itself where nothing is. Second, for every marked loop what was decided, with its line."""
     if not has_marks(function.module):
         return function, ()
-    module = clone(function.module)
-    root = module.functions[function.symbol]
-    note_choices(module, root)
-    facts = Independence(module, root)
-    sizes: dict[Value, int] = {a: b.nbytes for a, b in zip(root.arguments, function.buffers, strict=True)}
+    module, choice = _chosen(function, with_rows=True)
+    root, facts = module.functions[function.symbol], choice.facts
     team = Argument(T.PTR, (), len(root.arguments), name="team")
-    choice = _Choice(module, facts, sizes)
-    for loop in facts.loops.roots:
-        choice.visit(loop)
-    for other in module.functions.values():
-        if other is not root and other.blocks:
-            choice.leave(other)
     shared = False
     for share, ranges in choice.chosen:
         kind = Sharing(module, root, team, facts, share)
@@ -68,28 +60,54 @@ def share_marked_loops(function: ArrayFunction) -> tuple[ArrayFunction, tuple[st
     return replace(function, module=module), tuple(choice.verdicts)
 
 
-class _Choice:
-    """Chooses the outermost loops that can be shared and are worth it."""
+def _chosen(function: ArrayFunction, *, with_rows: bool) -> tuple[Module, _Choice]:
+    """A copy of the module, and which loops are shared in it; `with_rows`: those too that can be shared once the rows
+    to which iterations add have memory of their own, which is made in the copy."""
+    module = clone(function.module)
+    root = module.functions[function.symbol]
+    sizes: dict[Value, int] = {a: b.nbytes for a, b in zip(root.arguments, function.buffers, strict=True)}
+    note_choices(module, root)
+    choice = _Choice(module, root, sizes)
+    rows = [row for loop in choice.alone for row in choice.facts.common_rows(loop)] if with_rows else []
+    if rows:
+        set_rows_apart(module, root, rows)
+        again = _Choice(module, root, sizes)
+        if len(again.chosen) == len(choice.chosen):
+            return _chosen(function, with_rows=False)
+        choice = again
+    return module, choice
 
-    def __init__(self, module: Module, facts: Independence, sizes: Mapping[Value, int]) -> None:
+
+class _Choice:
+    """The outermost loops of a function that can be shared and are worth it; `alone`: those with marks that stay on one
+    thread. `sizes` are the bytes of the function's buffers."""
+
+    def __init__(self, module: Module, root: Function, sizes: Mapping[Value, int]) -> None:
         self._module = module
-        self._facts = facts
+        self.facts = Independence(module, root)
         self._sizes = sizes
         self._layout = DataLayout(module)
         self.chosen: list[tuple[Independent, Ranges | None]] = []
+        self.alone: list[Loop] = []
         self.verdicts: list[str] = []
+        for loop in self.facts.loops.roots:
+            self._visit(loop)
+        for other in module.functions.values():
+            if other is not root and other.blocks:
+                self._leave(other)
 
-    def visit(self, loop: Loop) -> None:
+    def _visit(self, loop: Loop) -> None:
         marks = self._marks(loop)
         if marks:
             problem = self._choose(loop)
             self._note(loop, marks, problem or "on several threads")
             if problem is None:
                 return
+            self.alone.append(loop)
         for child in loop.children:
-            self.visit(child)
+            self._visit(child)
 
-    def leave(self, function: Function) -> None:
+    def _leave(self, function: Function) -> None:
         """Notes the marked loops of a function that stays one of its own: only the root's are shared."""
         for loop in Loops.of(function):
             if marks := self._marks(loop):
@@ -104,19 +122,19 @@ class _Choice:
 
     def _choose(self, loop: Loop) -> str | None:
         """Why a loop stays on one thread."""
-        share = self._facts.examine_marked(loop)
+        share = self.facts.examine_marked(loop)
         if isinstance(share, str):
             return f"on one thread: {share}"
-        work = self._facts.work(loop)
+        work = self.facts.work(loop)
         # How often it runs, only the run may know: then that is asked there.
-        if (work if share.length is None else self._facts.each(loop) * share.count) < WORTH:
+        if (work if share.length is None else self.facts.each(loop) * share.count) < WORTH:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
         if share.sums or share.left or share.added or share.near or share.arenas:
             if share.length is not None and (problem := _why_not_open(share)) is not None:
                 return f"on one thread: {problem}, and how often it runs is not known beforehand"
             if share.length is not None and not all(isinstance(a, Iteration) for a in share.length.atoms):
-                work = min(max(work, _LIKELY), self._facts.each(share.loop) * share.count)
+                work = min(max(work, _LIKELY), self.facts.each(share.loop) * share.count)
             ranges = self._ranges(share, work)
             if isinstance(ranges, str) and share.near:
                 # Too few ranges lie far enough from one another.
@@ -150,10 +168,10 @@ class _Choice:
         wanted = min(_most(work, sizes, copied), FEW if marked or is_open else _RANGES)
         if wanted < 2:
             return "copies of the memory that it adds to would cost more"
-        grain = self._facts.grain(share.loop)
+        grain = self.facts.grain(share.loop)
         ways = {s: sizes[s] for s in copied}, {s: sizes[s] for s in marked}
         if is_open:
-            enough = -(-max(WORTH, _FEWEST * _COPYING * _cells(sizes, copied)) // self._facts.each(share.loop))
+            enough = -(-max(WORTH, _FEWEST * _COPYING * _cells(sizes, copied)) // self.facts.each(share.loop))
             return Ranges(wanted, share.apart, *ways, grain, enough)
         length = max(-(-share.count // wanted), share.apart)
         if length >= grain:  # whole vectors; what a range computes does not depend on who runs it
@@ -167,12 +185,12 @@ class _Choice:
         """Is it less work to find out where a loop adds to some objects than to run it?"""
         told = None
         if len(share.loop.exit_edges) == 1 and not share.arenas:
-            told = self._facts.telling(share, sites)
+            told = self.facts.telling(share, sites)
         if told is None:
             return False
         needed, stores = told
-        work = self._facts.work(share.loop) + _FAR * self._facts.work(share.loop, stores)
-        return _MARKING * self._facts.work(share.loop, {*needed, *stores}) <= work
+        work = self.facts.work(share.loop) + _FAR * self.facts.work(share.loop, stores)
+        return _MARKING * self.facts.work(share.loop, {*needed, *stores}) <= work
 
     def _size(self, site: Value) -> int | None:
         match site:

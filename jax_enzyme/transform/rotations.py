@@ -9,7 +9,7 @@
               %to = select i1 %one, ptr %u, ptr %v
 
 A tape then has no addresses, and of the pointers in an iteration of the reverse sweep it is still known that they lead
-to different memory (`analysis.apart`).
+to different memory (`analysis.alias`).
 """
 
 from __future__ import annotations

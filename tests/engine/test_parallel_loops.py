@@ -1119,6 +1119,34 @@ void k(int n, const double *x, double *y) {
         "",
         n=64,
     ),
+    "steps that add to one row, and change those behind it": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 64 };
+  for (int i = 0; i < n; i++) y[i] = x[i] + (i % (M + 1) == 0 ? 50 : 0);
+  for (int p = 0; p < M; p++) {
+#pragma omp parallel for
+    for (int i = p + 1; i < M; i++) {
+      y[i * M + p] /= y[p * M + p];
+      for (int j = p + 1; j < M; j++) y[i * M + j] -= y[i * M + p] * y[p * M + j];
+    }
+  }
+  for (int p = 0; p < M; p++) {
+    double r = 0;
+    for (int i = 0; i < M; i++) r += y[p * M + i] * y[p * M + i];
+    for (int i = 0; i < M; i++) y[p * M + i] /= sqrt(r);
+#pragma omp parallel for
+    for (int j = p + 1; j < M; j++) {
+      double d = 0;
+      for (int i = 0; i < M; i++) d += y[p * M + i] * y[j * M + i];
+      for (int i = 0; i < M; i++) y[j * M + i] -= d * y[p * M + i];
+    }
+  }
+}""",
+        "pjv",
+        n=64 * 64,
+        all=True,
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
