@@ -76,6 +76,7 @@ _SPEED = "the code stays as it was"
 _MODEL = "a model of what a launch moves; it says `at least` then"
 _REFUSED = "refused then, by a program in test_caps or test_refusals"
 ELSEWHERE = {
+    "analysis.common_rows:_MOST": _SPEED,
     "analysis.congruence:_LARGE": "fewer bits of a product are told",
     "analysis.equality:_MANY": _SHORTCUT,
     "analysis.evaluation:_MOST_PARTS": _SHORTCUT,
