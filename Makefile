@@ -22,7 +22,8 @@ export PYTHONDONTWRITEBYTECODE :=
 GPU_PYTHON ?= python3
 
 # What another JAX or Python can change; the rules, the IR, the analyses and code generation are tested once, on the
-# oldest. Of launches on a GPU: what JAX's transformations make of one.
+# oldest. Of launches on a GPU: what JAX's transformations make of one. Of each test every third row: they differ in the
+# kernel, which is no matter of JAX either.
 LAUNCHED := forward_mode vmap_is_one_launch inout_leaves_the_argument_alone an_empty_batch_launches_nothing \
   second_derivatives_and_batches_of_them a_call_is_loaded_once_and_launched_every_time
 NEXT_TESTS ?= $(addprefix tests/,jax codegen/test_plain_functions.py codegen/test_jit.py packaging/test_docs.py \
@@ -83,7 +84,7 @@ test-next:
 else
 next-installed: $(NEXT)/.installed $(NEXT)/.group-test
 test-next: next-installed
-	$(NEXT)/bin/python -m pytest $(PYTEST_ARGS) $(NEXT_TESTS) $(NEXT_IGNORED)
+	$(NEXT)/bin/python -m pytest $(PYTEST_ARGS) --one-row-in=3 $(NEXT_TESTS) $(NEXT_IGNORED)
 endif
 
 quick: $(VENV)/.installed $(VENV)/.group-test $(VENV)/.group-lint
