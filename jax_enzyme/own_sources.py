@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from jax_enzyme.cache import DiskCache, digest
 
 _LOADED = time.time() - 1.0
-"""When this module, and just before it the engine, was loaded."""
+"""When this module was loaded, and just before it those that it serves."""
 
 
 def own_digest() -> str:
@@ -21,8 +21,8 @@ def own_digest() -> str:
     has, so that it neither finds nor leaves anything on disk for others.
     """
     root = Path(__file__).parent
-    sources = sorted(_sources(str(root)))
-    if any(changed > _LOADED * 1e9 for _, _, changed in sources):
+    sources = sorted(sources_of(str(root)))
+    if have_changed(sources):
         return os.urandom(32).hex()
     cache, key = DiskCache.named("sources"), digest(str(root), repr(sources))
     known = cache.get(key)
@@ -33,14 +33,20 @@ def own_digest() -> str:
     return known.decode()
 
 
-def _sources(root: str, prefix: str = "") -> Iterator[tuple[str, int, int]]:
+def have_changed(sources: Iterable[tuple[str, int, int]] | None = None) -> bool:
+    """Whether the package's sources, if they are not given, are others than this process began with."""
+    found = sources_of(str(Path(__file__).parent)) if sources is None else sources
+    return any(changed > _LOADED * 1e9 for _, _, changed in found)
+
+
+def sources_of(root: str, prefix: str = "") -> Iterator[tuple[str, int, int]]:
     """The package's files, its headers without a suffix among them: path, size, nanoseconds of the last change."""
     with os.scandir(root) as scan:
         for entry in scan:
             if entry.name == "__pycache__":
                 continue
             if entry.is_dir():
-                yield from _sources(entry.path, f"{prefix}{entry.name}/")
+                yield from sources_of(entry.path, f"{prefix}{entry.name}/")
             else:
                 status = entry.stat()
                 yield prefix + entry.name, status.st_size, status.st_mtime_ns

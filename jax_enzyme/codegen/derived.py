@@ -10,26 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from jax_enzyme import ad
-from jax_enzyme.ad.facts.reruns import hindrances
-from jax_enzyme.ad.loop_choices import keep_choices
-from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen import library, race_warnings, shortcut_warnings
-from jax_enzyme.codegen.canonical import canonical, with_regular_loops
-from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen import race_warnings, shortcut_warnings
+from jax_enzyme.codegen.environment import environment
+from jax_enzyme.codegen.loading import Built, loaded
 from jax_enzyme.codegen.memo import Memo
-from jax_enzyme.codegen.native_bodies import with_native_bodies
-from jax_enzyme.codegen.object import Built, compiled, loaded
-from jax_enzyme.codegen.pipelines import long_compiler
-from jax_enzyme.codegen.primal import Primal, primal
 from jax_enzyme.codegen.programs import has_teams, program_module, specialisation_key
-from jax_enzyme.codegen.short_rows import note_rows
 from jax_enzyme.codegen.stored import Stored
-from jax_enzyme.codegen.tape_bodies import with_tape_bodies
-from jax_enzyme.codegen.vector_math import vector_library
 from jax_enzyme.errors import DifferentiationError, LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import (
@@ -48,26 +38,16 @@ from jax_enzyme.ir.arrays import (
 )
 from jax_enzyme.ir.marks import has_marks
 from jax_enzyme.options import Options
-from jax_enzyme.own_sources import own_digest
+from jax_enzyme.own_sources import have_changed, own_digest
 from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind
 from jax_enzyme.transform.buffers import buffers_of
-from jax_enzyme.transform.cuda.guarded_loops import has_guarded_loops
-from jax_enzyme.transform.directions import NotLinear, in_directions
-from jax_enzyme.transform.divisions import guard_divisions
-from jax_enzyme.transform.first_writes import without_needless_clears
-from jax_enzyme.transform.lockstep import in_lockstep
-from jax_enzyme.transform.named_choices import name_choices
-from jax_enzyme.transform.parallel_loops import share_marked_loops
-from jax_enzyme.transform.places import keep_places
-from jax_enzyme.transform.prepare import prepare_calls
-from jax_enzyme.transform.proved_loops import mark_proved_loops
-from jax_enzyme.transform.row_sums import sum_rows
-from jax_enzyme.transform.sanitize import sanitized, with_checked_promises, with_checks
-from jax_enzyme.transform.shared_loops import share_loops
-from jax_enzyme.transform.withheld import withhold
 from jax_enzyme.working import LOG, working
+
+if TYPE_CHECKING:
+    from jax_enzyme.ad.shortcuts import ExactComparison, General
+    from jax_enzyme.codegen.primal import Primal
 
 
 def build(
@@ -200,7 +180,7 @@ class _Job:
             if stored is None:
                 with working(f"planning {self}"):
                     stored = Stored(self.derived().buffers, False, b"").to_bytes()
-                _disk().put(alone, stored)
+                _keep(alone, stored)
             return Stored.from_bytes(stored).buffers
         return predicted(buffers_of(self.signature, self.binding), self.steps)
 
@@ -208,7 +188,7 @@ class _Job:
         def decide() -> bool:
             (step,) = self.steps
             assert isinstance(step, Vjp)
-            return ad.splittable(self.differentiated().function, step, self.options, in_process=True)
+            return engine().ad.splittable(self.differentiated().function, step, self.options, in_process=True)
 
         return self._answered("split", decide)
 
@@ -216,7 +196,7 @@ class _Job:
         def decide() -> bool:
             try:
                 self.derived()
-            except NotLinear as reason:
+            except engine().NotLinear as reason:
                 LOG.info("%s is called for one direction after the other: %s", self.narrow(), reason)
                 return False
             return True
@@ -232,7 +212,7 @@ class _Job:
             if known is None:
                 with working(f"planning {self}"):
                     known = b"1" if decide() else b"0"
-                _disk().put(key, known)
+                _keep(key, known)
             return known == b"1"
 
         return _answers.get(key, answer)
@@ -253,15 +233,15 @@ class _Job:
         """The kernel itself as an array function, as its compiler left it, in a module of its own."""
         module = program_module(self.program, self.signature, self.binding, threads=self.options.threads or 1)
         if not self.whole:
-            module = withhold(module, self.program.symbol)
-        library.link_bodies(module)
+            module = engine().withhold(module, self.program.symbol)
+        engine().library.link_bodies(module)
         function = bind(module, self.program.symbol, self.signature, self.binding)
-        keep_places(function.module)
+        engine().keep_places(function.module)
         return function
 
     def primal(self) -> Primal:
         """The same as it runs, and what was found out about its inputs."""
-        return _primal.get(self.base_key, lambda: primal(self.bound()))
+        return _primal.get(self.base_key, lambda: engine().primal(self.bound()))
 
     def copied(self) -> tuple[str, ...]:
         """The inputs that it has copies of."""
@@ -275,11 +255,11 @@ class _Job:
         """The same in the form that the engine differentiates."""
 
         def make() -> ArrayFunction:
-            flat = canonical(self.derived()) if self.steps else self.primal().canonical
+            flat = engine().canonical(self.derived()) if self.steps else self.primal().canonical
             if self.steps or self.program.launch is not None:
                 return flat
-            marked = mark_proved_loops(flat)
-            return note_rows(marked if "rows" in self.options.without else sum_rows(marked))
+            marked = engine().mark_proved_loops(flat)
+            return engine().note_rows(marked if "rows" in self.options.without else engine().sum_rows(marked))
 
         return _canonical.get(self.key, make)
 
@@ -287,17 +267,21 @@ class _Job:
         """What the last step is applied to. A derivative's own comparisons are the engine's, and stay."""
         before, step = self.before(), self.steps[-1]
         if before.steps:
-            return General(before.canonical(), ())
+            return engine().General(before.canonical(), ())
         masks = step.tangents if isinstance(step, Jvp) else (step.wanted, step.seeded)
         key = digest("general", before.key, repr(masks))
         return _general.get(key, lambda: before.generalised(step))
 
     def generalised(self, step: Step) -> General:
         """What a first step is applied to."""
-        base = name_choices(self.canonical())
+        base = engine().name_choices(self.canonical())
         rules = rules_of(base.module)
-        found = general(base, step, rules)
-        return found if isinstance(step, Jvp) else replace(found, function=keep_choices(found.function, step, rules))
+        found = engine().general(base, step, rules)
+        return (
+            found
+            if isinstance(step, Jvp)
+            else replace(found, function=engine().keep_choices(found.function, step, rules))
+        )
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""
@@ -308,7 +292,7 @@ class _Job:
         if data is None:
             with working(f"planning {self}"):
                 data = shortcut_warnings.to_bytes(self._comparisons())
-            _disk().put(key, data)
+            _keep(key, data)
         return shortcut_warnings.from_bytes(data)
 
     def _comparisons(self) -> tuple[ExactComparison, ...]:
@@ -317,20 +301,20 @@ class _Job:
         if len(self.steps) == 1:
             return found
         layouts = [replace(self, steps=self.steps[:n]).layout() for n in range(len(self.steps))]
-        wider = Jvp(varied_inputs(self.steps, layouts))
-        return later(found, replace(first, steps=(wider,)).differentiated().comparisons)
+        wider = Jvp(engine().varied_inputs(self.steps, layouts))
+        return engine().later(found, replace(first, steps=(wider,)).differentiated().comparisons)
 
     def _derive(self) -> ArrayFunction:
         if self.lanes:
-            return in_directions(self.narrow().canonical(), self.steps[-1])
+            return engine().in_directions(self.narrow().canonical(), self.steps[-1])
         base, step = self.differentiated().function, self.steps[-1]
         if type(step) is Vjp and not self.before().steps:
             self.require_repeatable()
         if not isinstance(step, Jvp):
-            base = with_tape_bodies(base)
-        result = ad.derive(base, (step,), self.options)
+            base = engine().with_tape_bodies(base)
+        result = engine().ad.derive(base, (step,), self.options)
         check_buffers(result.buffers, base.buffers, step)
-        library.link_rules(result.module)
+        engine().library.link_rules(result.module)
         return result
 
     def require_repeatable(self) -> None:
@@ -341,7 +325,7 @@ class _Job:
 
     def _hindrances(self) -> Iterator[DifferentiationError]:
         base = self.before().canonical()
-        return hindrances(base, self.steps[-1], rules_of(base.module))
+        return engine().hindrances(base, self.steps[-1], rules_of(base.module))
 
     def _stored(self) -> Stored:
         data = _disk().get(self.key)
@@ -350,7 +334,7 @@ class _Job:
             return Stored.from_bytes(data)
         if not self.steps and not self.whole and withholds(self.program.ir):
             stored = replace(self, whole=True)._stored()
-            _disk().put(self.key, stored.to_bytes())
+            _keep(self.key, stored.to_bytes())
             return stored
         with working(f"compiling {self}"):
             return self._compiled()
@@ -360,24 +344,25 @@ class _Job:
         function = self.derived() if self.steps else self.canonical()
         if self.options.sanitize:
             function = self._shared(function)[0] if self.steps else function
-            function = with_native_bodies(self._checked(function), self.program)
+            function = engine().with_native_bodies(self._checked(function), self.program)
         else:
-            function = guard_divisions(with_native_bodies(self._shared(function)[0], self.program))
-        stored = compiled(function, self.options)
-        _disk().put(self.key, stored.to_bytes())
+            function = engine().guard_divisions(engine().with_native_bodies(self._shared(function)[0], self.program))
+        stored = engine().compiled(function, self.options)
+        _keep(self.key, stored.to_bytes())
         return stored
 
     def _checked(self, function: ArrayFunction) -> ArrayFunction:
         """The kernel with checks, or a derivative behind it. A pullback comes behind a forward sweep that is."""
         if any(isinstance(step, Pullback) for step in self.steps):
-            return guard_divisions(function)
+            return engine().guard_divisions(function)
         limit = self.options.time_limit
         threads = self.options.threads or 1
         module = program_module(self.program, self.signature, self.binding, threads=threads, as_written=True)
-        library.link_bodies(module)
-        plain = prepare_calls(with_checked_promises(bind(module, self.program.symbol, self.signature, self.binding)))
-        checked = sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
-        return with_checks(guard_divisions(function), checked) if self.steps else checked
+        engine().library.link_bodies(module)
+        plain = bind(module, self.program.symbol, self.signature, self.binding)
+        plain = engine().prepare_calls(engine().with_checked_promises(plain))
+        checked = engine().sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
+        return engine().with_checks(engine().guard_divisions(function), checked) if self.steps else checked
 
     def sharing(self) -> tuple[str, ...]:
         return self._shared(self.derived() if self.steps else self.canonical())[1]
@@ -396,19 +381,19 @@ class _Job:
             return function, ()
         if self.before_all().primal().has_state:
             return function, ("on one thread: `__device__` variables pass from block to block",)
-        plain = with_regular_loops(function) if self.steps else function
-        regular = without_needless_clears(plain)
-        shared, verdicts = share_loops(regular, extents)
-        gains = shared is not plain or has_guarded_loops(regular.module.functions[regular.symbol])
+        plain = engine().with_regular_loops(function) if self.steps else function
+        regular = engine().without_needless_clears(plain)
+        shared, verdicts = engine().share_loops(regular, extents)
+        gains = shared is not plain or engine().has_guarded_loops(regular.module.functions[regular.symbol])
         return (shared if gains else function), verdicts
 
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):
-            return self._in_lockstep(function, with_regular_loops), ()
-        regular = without_needless_clears(canonical(function) if self.steps else function)
-        shared, verdicts = share_marked_loops(regular)
+            return self._in_lockstep(function, engine().with_regular_loops), ()
+        regular = engine().without_needless_clears(engine().canonical(function) if self.steps else function)
+        shared, verdicts = engine().share_marked_loops(regular)
         together = self._in_lockstep(regular, lambda f: f)
-        if together is not regular and (also := share_marked_loops(together))[1] == verdicts:
+        if together is not regular and (also := engine().share_marked_loops(together))[1] == verdicts:
             return also
         return (function if shared is regular else shared), verdicts
 
@@ -418,13 +403,13 @@ class _Job:
         if self.lanes or "lockstep" in self.options.without:
             return function
         if not self.steps:
-            return in_lockstep(function)
+            return engine().in_lockstep(function)
         kernel = self.before_all()
         base = kernel.canonical()
-        if not _answers.get(digest("lockstep", kernel.key), lambda: in_lockstep(base) is not base):
+        if not _answers.get(digest("lockstep", kernel.key), lambda: engine().in_lockstep(base) is not base):
             return function
         before = regular(function)
-        changed = in_lockstep(before)
+        changed = engine().in_lockstep(before)
         return function if changed is before else changed
 
     def before_all(self) -> _Job:
@@ -465,11 +450,24 @@ def _shapes(buffers: tuple[Buffer, ...]) -> tuple[object, ...]:
     return tuple((b.name, b.dtype, b.shape, b.is_input) for b in buffers)
 
 
+def engine():  # its type is that of the module
+    """What makes code."""
+    from jax_enzyme.codegen import engine  # a process that finds all that it needs on disk does without
+
+    return engine
+
+
 def _disk() -> DiskCache:
     return DiskCache.named("objects")
 
 
+def _keep(key: str, data: bytes) -> None:
+    """Leaves for other processes what the engine has made, if that is of the sources that the keys are of."""
+    if _is_current():
+        _disk().put(key, data)
+
+
 @cache
-def environment() -> str:
-    """What else decides what the same inputs compile to: this machine, and this package."""
-    return digest(host().fingerprint, long_compiler(), vector_library(), own_digest())
+def _is_current() -> bool:
+    engine()
+    return not have_changed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen.derived import environment
+from jax_enzyme.codegen.environment import environment
 from jax_enzyme.codegen.reading import looked_at
 from jax_enzyme.codegen.selection import check_selected
 from jax_enzyme.frontends.program import Program

@@ -1,18 +1,17 @@
-"""Array function to object code, and to a `Built` that can be called."""
+"""Array function to object code."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jax_enzyme.cache import digest
 from jax_enzyme.codegen.assembly import check_assembly
-from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initialiser
-from jax_enzyme.codegen.jit import Code, jit
+from jax_enzyme.codegen.entry import INITIALISER, add_entry, add_initialiser
 from jax_enzyme.codegen.library import link_failure
+from jax_enzyme.codegen.loading import Built as Built
+from jax_enzyme.codegen.loading import loaded as loaded
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.symbols import check_allowed, is_refused
-from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Module, callee_name, take_apart
@@ -20,23 +19,6 @@ from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.rules.mpi.table import binary_interface
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
-
-
-@dataclass(frozen=True)
-class Built:
-    """A function in this process: its code stays as long as this. `key` is the same in every process that would build
-    the same. `read`: the buffers that are `inout` with contents that mean nothing afterwards, and that it leaves as
-    they are all the same: whoever calls it need not copy them."""
-
-    code: Code = field(repr=False)
-    key: str
-    buffers: tuple[Buffer, ...]
-    read: frozenset[int]
-
-    @property
-    def address(self) -> int:
-        """That of the entry of `csrc/abi.h`."""
-        return self.code.address
 
 
 def entry_module(function: ArrayFunction, threads: int | None = None) -> Module:
@@ -73,12 +55,6 @@ def _check_calls(module: Module) -> None:
     if refused:
         calls = {callee_name(i): i for f in module.functions.values() for i in f.instructions()}
         check_allowed(refused & calls.keys(), lambda name: location(module, calls[name]))
-
-
-def loaded(stored: Stored, key: str, libraries: tuple[str, ...] = ()) -> Built:
-    """The function of an object, in this process; what it calls comes from these shared libraries first."""
-    code = jit().code(stored.code, ENTRY, INITIALISER if stored.initialises else None, libraries)
-    return Built(code, key, stored.buffers, stored.read)
 
 
 def build_function(function: ArrayFunction, options: Options | None = None) -> Built:

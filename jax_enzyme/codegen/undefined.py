@@ -7,8 +7,8 @@ import ctypes
 from collections.abc import Collection, Iterator, Sequence
 
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen.derived import environment
 from jax_enzyme.codegen.disagreement import disagreement
+from jax_enzyme.codegen.environment import environment
 from jax_enzyme.codegen.layouts import layout_conflict
 from jax_enzyme.codegen.reading import looked_at
 from jax_enzyme.codegen.symbols import EXAMPLE, is_defined

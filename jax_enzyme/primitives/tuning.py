@@ -58,7 +58,7 @@ class Subject:
     @property
     def key(self) -> str:
         """Of what was found out: the kernel, shapes and dtypes of its arguments, this machine and this package."""
-        from jax_enzyme.codegen.derived import environment  # LLVM takes a while to load
+        from jax_enzyme.codegen.environment import environment  # LLVM takes a while to load
 
         kinds = [(v.shape, v.dtype.name) for v in self.values]
         return digest(

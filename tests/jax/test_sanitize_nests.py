@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.codegen import derived
+from jax_enzyme.codegen import engine
 from jax_enzyme.ir.writer import to_text
 
 X = np.arange(1.0, 8.0)
@@ -156,7 +156,7 @@ def test_what_a_failing_loop_has_changed_is_put_back_for_the_second_run() -> Non
 def _kept(monkeypatch: pytest.MonkeyPatch, step: str) -> list[str]:
     """The texts of the modules that a step of making code will leave."""
     made: list[str] = []
-    whole = getattr(derived, step)
+    whole = getattr(engine, step)
 
     def kept(*given: object) -> object:
         result = whole(*given)
@@ -164,7 +164,7 @@ def _kept(monkeypatch: pytest.MonkeyPatch, step: str) -> list[str]:
         return result
 
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
-    monkeypatch.setattr(derived, step, kept)
+    monkeypatch.setattr(engine, step, kept)
     return made
 
 
