@@ -36,7 +36,8 @@ _MOST = 1 << 16
 @dataclass(frozen=True)
 class CommonRow:
     """A part of an object, from byte `low` of it to `high`, at most so many: only the `accesses` of a loop lead there,
-    which add numbers of a type, and nowhere else. Both bounds are known before the loop."""
+    which add numbers of a type, and nowhere else. These lie one behind the other from `low` on. Both bounds are known
+    before the loop; where nothing is added, there may be no object."""
 
     loop: Loop
     site: Value
@@ -59,7 +60,10 @@ class CommonRows:
     def of(self, item: MemoryObject, found: Iterable[Access]) -> CommonRow | None:
         """The row of an object, by its accesses in the loop, where all others are apart from it."""
         facts, loop = self.facts, self.loop
+        if item.site is None or facts.block_of.get(item.site) in loop.blocks:
+            return None
         common: dict[Access, _Extent] = {}
+        offsets: list[Polynomial] = []
         own: list[_Extent] = []
         for access in found:
             try:
@@ -73,17 +77,18 @@ class CommonRows:
                 own.append(extent)
             else:
                 common[access] = extent
+                offsets.append(offset)
         numbers = self.added_to(list(common)) if common and own else None
-        if numbers is None or item.site is None or not all(_is_near(a.pointer, item.site) for a in common):
+        if numbers is None or not all(_is_near(a.pointer, item.site) for a in common):
             return None
         low = _least(facts, [low for low, _ in common.values()])
         least = _least(facts, [-high for _, high in common.values()])
         if low is None or least is None or not all(_are_apart(facts, one, (low, -least)) for one in own):
             return None
-        most = facts.interval(-least - low).high + 1
-        if not self.layout.store_size(numbers) <= most <= _MOST or not (
-            _is_known(low, loop) and _is_known(least, loop)
-        ):
+        most, each = facts.interval(-least - low).high + 1, self.layout.store_size(numbers)
+        if not each <= most <= _MOST or not (_is_known(low, loop) and _is_known(least, loop)):
+            return None
+        if any(by % each for offset in offsets for by in (offset - low).terms.values()):
             return None
         accesses = tuple(a.instruction for a in common if isinstance(a.instruction, I.Load | I.Store))
         return CommonRow(loop, item.site, numbers, low, -least, most, accesses)

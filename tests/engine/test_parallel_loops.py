@@ -1147,6 +1147,42 @@ void k(int n, const double *x, double *y) {
         n=64 * 64,
         all=True,
     ),
+    "steps of nested loops that all add to one number": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 64 };
+  for (int i = 0; i < n; i++) y[i] = x[i];
+  for (int p = 0; p < M; p++) {
+#pragma omp parallel for
+    for (int i = p + 1; i < M; i++) {
+#pragma omp parallel for
+      for (int j = p + 1; j < M; j++) y[i * M + j] = sin(y[i * M + j]) * cos(y[p * M + p]) + y[p * M + p];
+    }
+  }
+}""",
+        "pjv",
+        n=64 * 64,
+        all=True,
+    ),
+    "steps that add to a part of a row": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 64 };
+  for (int i = 0; i < n; i++) y[i] = i % 2 ? -0. : x[i];
+  for (int p = 0; p < M; p++) {
+#pragma omp parallel for
+    for (int i = p + 1; i < M; i++)
+      for (int j = 0; j < M; j += 2) {
+        double v = y[i * M + j] = sin(y[i * M + j]);
+#pragma omp atomic
+        y[p * M + j] += v * 1e-2;
+      }
+  }
+  for (int i = 0; i < n; i++) y[i] = i % 2 ? copysign(1, y[i]) : y[i];
+}""",
+        "pjv",
+        n=64 * 64,
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
