@@ -202,7 +202,7 @@ static void best(Best &a, const Best &b) { if (b.v > a.v) a = b; }
 static double g;
 static void inner(int n, const double *x, double *y, double &s) {
   Best p = {0.4, -1};
-#pragma omp parallel for reduction(inscan, best : p) reduction(inscan, +: s, g)
+#pragma omp parallel for if (n > 1) reduction(inscan, best : p) reduction(inscan, +: s, g)
   for (int i = n - 1; i >= 0; i -= 2) {
     if (x[i] > p.v) { p.v = x[i]; p.at = i; }
     s += x[i] * x[i];

@@ -50,7 +50,7 @@ def join_scans(module: Module, name: str) -> frozenset[BasicBlock]:
         except _UnknownForm:
             raise CompileError(
                 "a worksharing loop with `reduction(inscan, ...)` has a form that is not known: it is of sections of "
-                "arrays, or of objects that are copied in several steps",
+                "arrays, of objects that are copied in several steps, or of variables that a lambda captures",
                 location(module, block.terminator) or name,
                 "write the loop as `#pragma omp simd reduction(inscan, ...)`, which has the meaning of the "
                 "program without the directive",
@@ -223,20 +223,23 @@ def _total(function: Function, part: Value, known: Collection[BasicBlock], calls
 
 
 def _origin(function: Function, value: Value, calls: _Calls) -> _Origin:
-    """What a value is: followed through variables that are written once, and arguments of functions that are called
-    once."""
+    """What a value is: followed through variables that are written once, and arguments of functions that are given the
+    same by all calls, of which `if` in a directive makes two."""
     while True:
         match value:
             case GlobalValue():
                 return None, value
             case I.Load(operands=[I.Alloca() as variable]) if (stored := _only_value(function, variable)) is not None:
                 value = stored
-            case Argument() if "internal" in function.prefix and len(calls.get(function, ())) == 1:
-                [(caller, given)] = calls[function]
+            case Argument() if "internal" in function.prefix and calls.get(function):
                 at = function.arguments.index(value)
-                if at >= len(given) or given[at] is value:
+                given = {(caller, values[at]) for caller, values in calls[function] if at < len(values)}
+                if len(given) != 1 or any(at >= len(values) for _, values in calls[function]):
                     return function, value
-                function, value = caller, given[at]
+                [(caller, known)] = given
+                if known is value:
+                    return function, value
+                function, value = caller, known
             case _:
                 return function, value
 
