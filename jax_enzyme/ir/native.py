@@ -7,6 +7,7 @@ though, and an error is in one with all that the functions had which it left, wh
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import TypeVar
 
@@ -14,10 +15,18 @@ import llvmlite.binding as llvm
 
 Part = TypeVar("Part")
 
+_DECLARED = re.compile(r'^(!\d+ = !DICompositeType\(.*\bDIFlagFwdDecl\b.*), identifier: "[^"\n]*"', re.M)
+"""What debug information says of a class that is only declared, with its name for other modules."""
+
 
 def native_from_text(text: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRef:
     """The module of a text, in this context or one of its own. RuntimeError where it is none."""
-    context = llvm.create_context() if context is None else context
+    if context is None:
+        context = llvm.create_context()
+    elif "DIFlagFwdDecl" in text:
+        # LLVM 22 gives a declaration of one module what the definition in another has, while it is still reading that,
+        # and disposes of the context with parts that are gone.
+        text = _DECLARED.sub(r"\1", text)
     return gone_before(context, llvm.parse_assembly(text, context))
 
 

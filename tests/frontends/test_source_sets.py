@@ -731,6 +731,18 @@ def test_classes_with_functions_of_one_name_are_told_apart_by_their_files(write:
         assert {Path(str(unit.source.path)).name for unit in done} == files
 
 
+def test_a_class_that_is_declared_in_one_file_and_defined_in_others(write: Write) -> None:
+    """As debug information has it: where its first virtual function has a body. The process ended."""
+    paths = write(
+        top__cpp='#include "b.h"\ndouble top(double x) { B *b = make(); double y = b->f(x); delete b; return y; }\n',
+        d__cpp='#include "b.h"\nstruct D : B { double f(double x) override { return x * x; } };\n'
+        "B *make() { return new D; }\n",
+        b__cpp='#include "b.h"\nB::~B() {}\n',
+        b__h="struct B { virtual double f(double) = 0; virtual ~B(); };\nB *make();\n",
+    )
+    assert "fmul" in load(paths[:-1], "top").ir
+
+
 def test_a_name_that_nobody_defines_beside_a_file_that_does_not_compile(write: Write, tmp_path: Path) -> None:
     write(step__c=STEP, main__c="#include <nowhere.h>\nint main() { return 0; }\n")
     assert "half" in linking.names(source_set(tmp_path).program("step").ir).needed
