@@ -10,9 +10,13 @@ from dataclasses import dataclass
 _COMMENT = re.compile(r"^(?:\*|c(?!\w)|[ \t]*!).*\n", re.I | re.M)
 CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")
 """Where a statement goes on in another line."""
-_BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
+_SAID = r"[^'\"!\n]*+"
+_BEHIND = re.compile(rf"""^({_SAID}(?:(?:'[^'\n]*'|"[^"\n]*"){_SAID})*+)![^\n]*""", re.M)
+"""A line with a comment behind what it says."""
+_BLOCK_DATA = re.compile(r"(?:^|;)[ \t]*block[ \t]*data\b", re.I | re.M)
 _STATEMENT = re.compile(
-    r"^[ \t]*(?:(common)|(equivalence)|(data)|real|double|integer|logical|complex|character|type)\b([^\n!]*)",
+    r"(?:^|;)[ \t]*(?:\d+[ \t]+)?"
+    r"(?:(common)|(equivalence)|(data)|real|double|integer|logical|complex|character|type)\b([^\n;]*)",
     re.I | re.M,
 )
 _WORD = re.compile(r"[a-z_]\w*")
@@ -34,7 +38,7 @@ def commons(text: str) -> Commons:
     blocks: list[frozenset[str]] = []
     equivalent: list[frozenset[str]] = []
     given: set[str] = set()
-    for match in _STATEMENT.finditer(CONTINUED.sub(" ", _COMMENT.sub("", text))):
+    for match in _STATEMENT.finditer(CONTINUED.sub(" ", _BEHIND.sub(r"\1", _COMMENT.sub("", text)))):
         rest = match[4].lower()
         words = frozenset(_WORD.findall(rest))
         if match[1]:
@@ -54,7 +58,8 @@ def with_values(texts: Iterable[Commons]) -> frozenset[str]:
     blocks = [words for text in known for words in text.blocks]
     if not any(text.block_data for text in known):
         given = frozenset[str]().union(*(text.given for text in known))
-        equal = [words for text in known for words in text.equivalent if not words.isdisjoint(given)]
-        given = given.union(*equal)
+        equivalent = [words for text in known for words in text.equivalent]
+        while more := [words for words in equivalent if words - given and words & given]:
+            given = given.union(*more)
         blocks = [words for words in blocks if not words.isdisjoint(given)]
     return frozenset[str]().union(*blocks)

@@ -656,12 +656,13 @@ def test_functions_that_a_kernel_is_handed_are_kept(write: Write) -> None:
         "      block data\n      include 'gravity.inc'\n      data g /9.5d0/\n      end\n",
         "      subroutine s\n      real*8 f, g\nc\n      common /other/ f,\nc none\n     & /gravity/ g\n"
         "      data f, g /0d0,\n     & 9.5d0/\n      end\n",
-        "      subroutine s\n      real*8 g(2), h(2)\n      common /gravity/ g\n      equivalence (g, h)\n"
-        "      data h(1) /9.5d0/\n      end\n",
+        "      subroutine s\n      real*8 g(2), h(2), i(2)\n      common /gravity/ g\n      equivalence (g, h)\n"
+        "      equivalence (i, h)\n 10   data i(1) /9.5d0/\n      end\n",
+        "      subroutine s; real*8 f, g; common /gravity/ g\n      data f, ! first\n     & g /0d0, 9.5d0/; end\n",
         "      subroutine s\n      real*8 :: g = 9.5d0\n      common /gravity/ g\n      end\n",
         "      subroutine s\n      real*8 g /9.5d0/\n      common /gravity/ g\n      end\n",
     ],
-    ids=["block data", "included", "continued", "equivalent", "initialised", "slashes"],
+    ids=["block data", "included", "continued", "equivalent", "one line", "initialised", "slashes"],
 )
 def test_values_of_common_blocks_in_another_file(values: str, write: Write, tmp_path: Path) -> None:
     need("flang-22")
