@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from jax_enzyme.frontends.definitions import PASTING, headers_with, parts
+from jax_enzyme.frontends.definitions import PASTING, headers_with, hidden, parts
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
 from jax_enzyme.frontends.spelling import Spelling, spelling
@@ -61,6 +61,19 @@ class Candidates:
     @cached_property
     def _untold(self) -> list[int]:
         return [place for place, unit in enumerate(self._units) if unit.likely is None]
+
+    @cached_property
+    def _hidden(self) -> dict[str, list[Unit]]:
+        found: dict[str, list[Unit]] = {}
+        for unit in self._units:
+            for name in hidden(unit.source, unit.flags, unit.likely or ()) if unit.named else ():
+                found.setdefault(name, []).append(unit)
+        return found
+
+    def hiding(self, names: Iterable[str], done: Container[Unit]) -> list[Unit]:
+        """The named units that are likely to define names of which their own texts do not tell, but those that are
+        done."""
+        return [unit for name in names for unit in self._hidden.get(name, ()) if unit not in done]
 
     def defining(self, asked: Spelling) -> Iterator[list[Unit]]:
         """The units that may define what somebody asks for, in their order: first those whose own text has the name of

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -30,6 +30,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
 _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
 _INCLUDE_OF_FOLDERS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.M)
+_BARE = re.compile(r"(?:\A|,)\s*([A-Za-z_]\w*)\s*(?=,|\Z)")
+"""What stands alone between commas."""
+_STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
 _FOLDER = re.compile(r"-(?:I|iquote|isystem)=?(.*)")
@@ -119,6 +122,17 @@ def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
     return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
 
 
+def hidden(source: Source, flags: Sequence[str], own: Collection[str]) -> frozenset[str]:
+    """The names, in lower case, that a C source is likely to define though its text does not show it, which has `own`:
+    those for which its macros put one of these, and functions with bodies in the files that it includes from beside
+    it."""
+    if source.lang != "c":
+        return frozenset()
+    bodies = (_bodies(path, os.stat(path).st_mtime_ns) for path in sorted(included(source, flags)))
+    macros = _RENAMES.findall(source.text) if "#" in source.text else []
+    return frozenset(name.lower() for macro, name in macros if macro.lower() in own).union(*bodies)
+
+
 def headers_with(source: Source, flags: Sequence[str], name: str) -> list[Path]:
     """The files that a C source itself includes, from beside it or from folders of the flags, and in which a function
     of a name, in lower case, has its body."""
@@ -178,12 +192,15 @@ def _word_set(text: str) -> frozenset[str]:
 
 def _defined(text: str) -> set[str]:
     """Names with parentheses behind them, and behind these a body or, in old C, declarations of parameters; with those
-    that stand alone in parentheses, as in `NAME(f)(x) {`. And variables: names before `=`, `[` and `;`."""
+    that stand alone in parentheses, as in `NAME(f)(x) {` and `DEFINE(f) {`. And variables: names before `=`, `[` and
+    `;`."""
     found: set[str] = set()
     closes = _closing(text)
     for match in _CALLED.finditer(text):
         end = closes.get(match.end() - 1)
         behind = text[end + 1 : end + 200].lstrip() if end is not None else ""
+        if behind[:1] == "{" and end is not None and match[1] not in _STATEMENTS:
+            found.update(word.lower() for word in _BARE.findall(text[match.end() : end]))
         if behind[:1] in ("{", ":") or behind[:1].isalpha() or behind.startswith("_"):
             found.add(match[1].lower())
         elif behind.startswith("(") and end is not None:

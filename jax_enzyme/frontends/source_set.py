@@ -319,6 +319,8 @@ class SourceSet:
         while True:
             members, missing, unset = self._closure(roots)
             wanted = self._candidates.having((*missing, *unset), self._done) or self._rivals(members)
+            # What nobody else has comes from a language's library, and not where a named source has it after all.
+            wanted = wanted or self._candidates.hiding((plain(n) for n in missing if is_known(n)), self._done)
             if not wanted:
                 unknown = [plain(name) for name in missing if not is_known(name)]
                 for name in map(plain, missing) if self._blas == "source" else unknown:
@@ -335,7 +337,7 @@ class SourceSet:
 
     def _rivals(self, members: Iterable[tuple[Compiled, frozenset[str]]]) -> list[Unit]:
         """The named units that may define once more what modules have of what is needed, which is an error."""
-        defined = (name for one, names in members for name in sorted(one.part(names)[1].defined))
+        defined = (name for one, names in members for name in sorted(one.part(names)[1].strong))
         return [unit for unit in self._candidates.having(defined, self._done) if unit.named]
 
     def _closure(

@@ -691,6 +691,24 @@ def test_those_sources_are_compiled_that_may_matter(named: bool, write: Write, t
     assert {Path(str(unit.source.path)).name for unit in done} == {"step.c", "half.c", "scale.c"}
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        "#define DEFINE(f) double f(double x)\nDEFINE(gamma) { return x * 5; }\n",
+        "#define own gamma\ndouble own(double x) { return x * 5; }\n",
+        '#include "gamma.h"\n',
+    ],
+)
+def test_a_named_source_comes_before_the_library_of_its_language(own: str, write: Write) -> None:
+    """As where all are linked, though the text of the source does not show that it has the function."""
+    paths = write(
+        step__c="double gamma(double); double step(double x) { return gamma(x); }\n",
+        own__c=own,
+        gamma__h="double gamma(double x) { return x * 5; }\n",
+    )
+    assert "5.000000e+00" in load(paths[:-1], "step").ir
+
+
 def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> None:
     many = "".join(f"double g{i}(double x) {{ return nowhere{i}(x) * {i}; }}\n" for i in range(200))
     declared = "".join(f"double nowhere{i}(double);\n" for i in range(200))
