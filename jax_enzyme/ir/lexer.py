@@ -89,7 +89,7 @@ def _tables(text: str) -> Iterator[tuple[int, int, int]]:
     for start, end in lines:
         if (many or end - start >= _LONG) and (found := _table(text[start:end])):
             first, place, last = (start + at for at in found)
-            if end - start >= _LONG or "i" not in text[first:place]:
+            if end - start >= _LONG or not {"i", "%"} & {*text[first:place]}:  # no integers, as far as the type tells
                 yield first, place, last
 
 

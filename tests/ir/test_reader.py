@@ -364,9 +364,12 @@ def test_many_tables_of_numbers_are_kept_as_text() -> None:
         ", ".join(f"{kind} {n}{end}" for n in range(200)) for kind, end in (("double", ".5"), ("i32", ""))
     )
     few = f"@x = internal constant [200 x double] [{numbers}]\n@n = internal constant [200 x i32] [{indices}]\n"
+    pairs = ", ".join(f"%body {{ double {n}.5, i32 {n} }}" for n in range(60))
+    few = f"%body = type {{ double, i32 }}\n{few}@s = internal constant [60 x %body] [{pairs}]\n"
     many = "".join(f"@t{n} = internal constant [200 x double] [{numbers}]\n" for n in range(200))
     kinds = [{type(v.initializer) for v in read(text).globals.values()} for text in (few, few + many)]
     assert kinds == [{V.ConstantAggregate}, {V.ConstantAggregate, V.ConstantTable}]
+    assert {type(read(few + many).globals[name].initializer) for name in "ns"} == {V.ConstantAggregate}
 
 
 def test_errors_name_their_place_behind_a_long_table() -> None:
