@@ -26,6 +26,8 @@ from jax_enzyme.ir.values import Value
 
 NO_WRAP = Interval(-(1 << 56), 1 << 56)
 """What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
+_MOST_WAYS = 4
+"""Beside so many different ones what does not change is looked at: each takes a look at all accesses."""
 _ELIMINATIONS = 2
 """How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
 ones iterations may meet, and the loop stays serial."""
@@ -53,13 +55,17 @@ def places_of(
     data. Where what does not change differs between them, they are placed beside one that shows them apart."""
 
     def beside(still: Polynomial | None) -> list[Place] | None:
-        places = [place_of(facts, access, site, loop, unit, still) for access in found]
-        known = [place for place in places if place is not None]
-        return known if len(known) == len(places) else None
+        places: list[Place] = []
+        for access in found:
+            place = place_of(facts, access, site, loop, unit, still)
+            if place is None:
+                return None
+            places.append(place)
+        return places
 
     places = beside(None)
     stills = {str(place.still): place.still for place in places or ()}
-    ways = map(beside, stills.values() if len(stills) > 1 else ())
+    ways = map(beside, stills.values() if 1 < len(stills) <= _MOST_WAYS else ())
     return next((way for way in ways if way is not None and overlap(way) is None), places)
 
 

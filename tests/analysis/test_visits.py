@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from jax_enzyme.ad.derive import derive
-from jax_enzyme.analysis import escaped, memory, single_values, words
+from jax_enzyme.analysis import digits, escaped, memory, single_values, words
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.equality import exact_comparisons
 from jax_enzyme.analysis.evaluation import Effort
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
@@ -462,3 +464,36 @@ def reversed_size(count: int) -> int:
 
 def test_ways_out_that_read_what_leads_to_them() -> None:
     assert reversed_size(80) <= 2.2 * reversed_size(40)
+
+
+ROW = """
+  %r{i} = mul i64 %m, {i}
+  %s{i} = add i64 %r{i}, %k
+  %q{i} = getelementptr double, ptr %y, i64 %s{i}
+  store double 1.0, ptr %q{i}
+"""
+
+
+def looks(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a place is looked at, of iterations that write to several rows of a matrix."""
+    asked: list[object] = []
+    place_of = digits.place_of
+    monkeypatch.setattr(digits, "place_of", lambda *given: asked.append(given) or place_of(*given))
+    module = parse(
+        "define void @f(ptr noalias %y, i64 %m) {\nentry:\n  br label %loop\nloop:\n"
+        "  %k = phi i64 [ 0, %entry ], [ %next, %loop ]\n"
+        + "".join(ROW.format(i=i) for i in range(1, count + 1))
+        + "  %next = add nuw nsw i64 %k, 1\n  %more = icmp ult i64 %next, 1000\n"
+        "  br i1 %more, label %loop, label %end\nend:\n  ret void\n}\n"
+    )
+    function = module.functions["f"]
+    facts = Recurrences.of(function)
+    (loop,) = facts.loops
+    found = MemoryUses(function, PointsTo(module, function), DataLayout(module)).inside(loop)
+    assert digits.places_of(facts, found, function.arguments[0], loop, None) is not None
+    monkeypatch.undo()
+    return len(asked)
+
+
+def test_rows_that_iterations_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looks(40, monkeypatch) <= 2.2 * looks(20, monkeypatch)

@@ -78,6 +78,7 @@ _REFUSED = "refused then, by a program in test_caps or test_refusals"
 ELSEWHERE = {
     "analysis.common_rows:_MOST": _SPEED,
     "analysis.congruence:_LARGE": "fewer bits of a product are told",
+    "analysis.digits:_MOST_WAYS": _SPEED,
     "analysis.equality:_MANY": _SHORTCUT,
     "analysis.evaluation:_MOST_PARTS": _SHORTCUT,
     "analysis.extents:_MOST": "a place is wider",
