@@ -21,7 +21,7 @@ from benchmarks.measure import medians
 from benchmarks.problems import table
 from benchmarks.report import Ablation, keep, write_pages
 from jax_enzyme import frontends
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.errors import ShortcutWarning
 from jax_enzyme.options import Lever
 from tests.support.through_engine import specialise

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.ir.arrays import Buffer
 from tests.support.native import NUMPY
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.parallel_kernels import KERNELS
 from jax_enzyme.codegen import derived
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import Step, Vjp
 from jax_enzyme.options import Options

@@ -20,9 +20,9 @@ from jax_enzyme.analysis.digits import NO_WRAP
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
-from jax_enzyme.analysis.polynomials import Iteration, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.trips import full_count
+from jax_enzyme.analysis.trips import full_count, is_known_before
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value
@@ -86,7 +86,7 @@ class CommonRows:
         if low is None or least is None or not all(_are_apart(facts, one, (low, -least)) for one in own):
             return None
         most, each = facts.interval(-least - low).high + 1, self.layout.store_size(numbers)
-        if not each <= most <= _MOST or not (_is_known(low, loop) and _is_known(least, loop)):
+        if not each <= most <= _MOST or not (is_known_before(low, loop) and is_known_before(least, loop)):
             return None
         if any(by % each for offset in offsets for by in (offset - low).terms.values()):
             return None
@@ -146,9 +146,3 @@ def _least(facts: Recurrences, numbers: Sequence[Polynomial]) -> Polynomial | No
 
 def _are_apart(facts: Recurrences, one: _Extent, other: _Extent) -> bool:
     return any(facts.interval(x[0] - y[1]).low > 0 for x, y in ((one, other), (other, one)))
-
-
-def _is_known(number: Polynomial, loop: Loop) -> bool:
-    """Can a number that does not change in a loop be computed before it?"""
-    around = [a.loop for a in number.atoms if isinstance(a, Iteration)]
-    return all(len(o.latches) == 1 and o.preheader is not None and o.encloses(loop) for o in around)

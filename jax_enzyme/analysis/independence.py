@@ -32,7 +32,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComp
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.trips import full_count
+from jax_enzyme.analysis.trips import full_count, is_known_before
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, has_slots, is_common, marks_of
@@ -112,10 +112,7 @@ class Independence:
         trips = full_count(self._facts, loop)
         if trips.exact is None or trips.maximum is None or trips.exact.value is not None:
             return None
-        if not self._facts.is_invariant(trips.exact, loop):
-            return None
-        around = [a.loop for a in trips.exact.atoms if isinstance(a, Iteration)]
-        if any(len(o.latches) != 1 or o.preheader is None or not o.encloses(loop) for o in around):
+        if not self._facts.is_invariant(trips.exact, loop) or not is_known_before(trips.exact, loop):
             return None
         return trips.maximum + 1, trips.exact.add_constant(1)
 

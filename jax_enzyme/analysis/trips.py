@@ -103,6 +103,12 @@ def full_count(facts: IntegerFacts, loop: Loop) -> TripCount:
     return exit_count(facts, loop, latch, len(loop.exit_edges) == 1)
 
 
+def is_known_before(number: Polynomial, loop: Loop) -> bool:
+    """Can a number that does not change in a loop be computed before it?"""
+    around = [a.loop for a in number.atoms if isinstance(a, Iteration)]
+    return all(len(o.latches) == 1 and o.preheader is not None and o.encloses(loop) for o in around)
+
+
 def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
     """The first iteration in which a block that every iteration runs leaves the loop; `alone` if no other block may."""
     branch = source.terminator

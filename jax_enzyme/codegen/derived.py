@@ -277,11 +277,9 @@ class _Job:
         base = engine().name_choices(self.canonical())
         rules = rules_of(base.module)
         found = engine().general(base, step, rules)
-        return (
-            found
-            if isinstance(step, Jvp)
-            else replace(found, function=engine().keep_choices(found.function, step, rules))
-        )
+        if isinstance(step, Jvp):
+            return found
+        return replace(found, function=engine().keep_choices(found.function, step, rules))
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""

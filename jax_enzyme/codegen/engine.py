@@ -6,7 +6,6 @@ from __future__ import annotations
 from jax_enzyme import ad as ad
 from jax_enzyme.ad.facts.reruns import hindrances as hindrances
 from jax_enzyme.ad.loop_choices import keep_choices as keep_choices
-from jax_enzyme.ad.shortcuts import ExactComparison as ExactComparison
 from jax_enzyme.ad.shortcuts import General as General
 from jax_enzyme.ad.shortcuts import general as general
 from jax_enzyme.ad.shortcuts import later as later
@@ -16,7 +15,6 @@ from jax_enzyme.codegen.canonical import canonical as canonical
 from jax_enzyme.codegen.canonical import with_regular_loops as with_regular_loops
 from jax_enzyme.codegen.native_bodies import with_native_bodies as with_native_bodies
 from jax_enzyme.codegen.object import compiled as compiled
-from jax_enzyme.codegen.primal import Primal as Primal
 from jax_enzyme.codegen.primal import primal as primal
 from jax_enzyme.codegen.short_rows import note_rows as note_rows
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies as with_tape_bodies

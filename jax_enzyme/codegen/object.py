@@ -6,8 +6,7 @@ from jax_enzyme.cache import digest
 from jax_enzyme.codegen.assembly import check_assembly
 from jax_enzyme.codegen.entry import INITIALISER, add_entry, add_initialiser
 from jax_enzyme.codegen.library import link_failure
-from jax_enzyme.codegen.loading import Built as Built
-from jax_enzyme.codegen.loading import loaded as loaded
+from jax_enzyme.codegen.loading import Built, loaded
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.symbols import check_allowed, is_refused

@@ -124,7 +124,8 @@ class SourceSet:
         rules, which are about their bodies. CompileError where it is not there, or something
         does not compile or is defined twice."""
         with self._lock:
-            self._compile(unit for unit in self.units if symbol is None)
+            if symbol is None:
+                self._compile(self.units)
             if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
             home, root = self._home(symbol)

@@ -7,8 +7,7 @@
               for j: if (row[j] != 0) a[k * n + j] += row[j]
 
 Iterations may add to a part of a row alone: nothing else of it is touched, where there may be other numbers, or no
-memory.
-Which places these are says `analysis.common_rows`.
+memory. Which places these are says `analysis.common_rows`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 from jax_enzyme.ad import device
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.host import host, target_machine
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.builder import Builder, const_int

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.ir.arrays import Buffer
 
 NUMPY = {

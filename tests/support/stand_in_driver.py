@@ -20,7 +20,7 @@ from jax_enzyme.codegen.gpu import derived
 from jax_enzyme.codegen.gpu.architecture import OLDEST, target
 from jax_enzyme.codegen.gpu.entry import add_entries
 from jax_enzyme.codegen.host import host, target_machine
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int

@@ -11,7 +11,7 @@ import numpy as np
 
 from jax_enzyme import frontends, signature
 from jax_enzyme.codegen import derived
-from jax_enzyme.codegen.object import Built
+from jax_enzyme.codegen.loading import Built
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
 from tests.kernels.case import Case

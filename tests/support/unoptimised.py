@@ -8,8 +8,10 @@ from dataclasses import replace
 from jax_enzyme.cache import digest
 from jax_enzyme.codegen.entry import INITIALISER
 from jax_enzyme.codegen.host import target_machine
-from jax_enzyme.codegen.object import Built, Stored, entry_module, loaded
+from jax_enzyme.codegen.loading import Built, loaded
+from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import retarget
+from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.transform.lower_calls import lower_calls

@@ -168,13 +168,14 @@ class Snapshots:
         match address.base:
             case Argument():  # one that is no object says how much there is at least
                 return argument_size(address.base)
-            case I.Alloca():
-                return extent(self._memory.layout, item)
-            case I.CallBase() if self._is_held(address.base, item, loop):
+            case I.CallBase() if not self._is_held(address.base, item, loop):
+                return None
+            case I.Alloca() | I.CallBase():
                 return extent(self._memory.layout, item)
             case _:
                 return None
 
+    @remembered
     def _is_held(self, allocation: I.CallBase, item: MemoryObject, loop: Loop) -> bool:
         """Whether memory that was allocated is not given back when control comes to a loop, as far as can be seen."""
         home = self._block_of[allocation]

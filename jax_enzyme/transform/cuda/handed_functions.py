@@ -8,14 +8,14 @@ A kernel that is given such an address calls what it points to, so that this may
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
+from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.debug import debug_node, function_location
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declare, uses
 from jax_enzyme.ir.passes import inline_everything
@@ -46,11 +46,11 @@ def hand_functions(host: Module, device: Module) -> tuple[Module, list[str]]:
         return host, []
     library = _as_host(device, functions)
     own = {name: library.functions[_PREFIX + name] for name in functions}
-    places = {name: declare(host, made.name, made.function_type) for name, made in own.items()}
+    cloner = Cloner({functions[name]: declare(host, made.name, made.function_type) for name, made in own.items()})
     for variable in handed:
         shadow = host.globals[variable.name]
         assert variable.initializer is not None
-        shadow.initializer = _named(variable.initializer, places)
+        shadow.initializer = cloner.constant(variable.initializer)
         shadow.is_constant, shadow.prefix = False, ("internal",)
         del device.globals[variable.name]
     return parse(linking.link(to_text(host), [linking.linkable(library, debug=True)])), [v.name for v in handed]
@@ -107,19 +107,6 @@ def _are_addresses(operands: Collection[V.Value]) -> bool:
 
 def _callee(instruction: I.Instruction) -> V.Value | None:
     return instruction.callee if isinstance(instruction, I.CallBase) else None
-
-
-def _named(value: V.Constant, places: Mapping[str, Function]) -> V.Constant:
-    """A constant of the device with functions of the host in it."""
-    match value:
-        case Function():
-            return places[value.name]
-        case V.ConstantAggregate(elements=parts):
-            return replace(value, elements=[_named(part, places) for part in parts])
-        case V.ConstantExpr(operands=parts):
-            return replace(value, operands=[_named(part, places) for part in parts])
-        case _:
-            return value
 
 
 def _as_host(device: Module, functions: Collection[str]) -> Module:
