@@ -20,7 +20,7 @@ import pytest
 import jax_enzyme as je
 from jax_enzyme import working as module
 from jax_enzyme.cache import DiskCache
-from jax_enzyme.codegen import derived
+from jax_enzyme.codegen import engine
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.working import waiting_for, working
 
@@ -115,7 +115,7 @@ def test_an_interrupt_ends_a_compile_and_the_next_call_works(monkeypatch: pytest
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path))
     square = made("interrupted")
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(derived, "compiled", lambda *_: interrupt())
+        patched.setattr(engine, "compiled", lambda *_: interrupt())
         square(3.0)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert square(3.0) == 9
