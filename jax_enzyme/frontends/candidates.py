@@ -29,6 +29,11 @@ def may_define(unit: Unit, name: str) -> bool:
     return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
 
 
+def may_bind(unit: Unit, names: Iterable[str]) -> bool:
+    """Whether a Fortran unit may give any of some names to variables or procedures of its own, as C has them."""
+    return unit.bound is None or not unit.bound.isdisjoint(names)
+
+
 def may_rename(unit: Unit, name: str) -> bool:
     """Whether a unit is likely to define what a macro without parameters calls by a name."""
     return unit.likely is not None and not unit.likely.isdisjoint(unit.renamed.get(name, ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
@@ -28,6 +29,7 @@ _ARGUMENTS = (
     "-O2", "-mllvm", "-opt-bisect-limit=0", "-mllvm", "-opt-bisect-verbose=0",
     "-g", "{source}", "-o", "{output}",
 )  # fmt: skip
+_MODULES_ALONE = ("-fsyntax-only", "-J", "{folder}", "{flags}", "{source}")
 _FIXED = (".f", ".for", ".ftn", ".fpp")
 _INCLUDE = Path(__file__).parent / "fortran_include"
 _MPI = frozenset({"mpi", "mpi_f08"})
@@ -51,30 +53,53 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
     as_written = AS_WRITTEN in flags
     then = _named if as_written else _optimised
-    flags = [flag for flag in flags if flag != AS_WRITTEN]
-    # Module files are written beside the output, not where the user works; those that the flags name are found there.
-    places = fortran_modules.folders([*flags, f"-I{_INCLUDE}"])
-    of_mpi = _modules_of_mpi(source, places, given)
-    given = {**of_mpi, **given}
-    kept = [f"-I{folder}" for folder in places.modules]
-    # Only debug information tells which arrays are passed with descriptors, and flang drops `-g` beside `-g0`.
-    others = [flag for flag in places.others if flag != "-g0"]
-    fixed = "-ffixed-form" in others or (source.path or Path(source.name)).suffix.lower() in _FIXED
+    call = _call(source, flags, given)
+    fixed = "-ffixed-form" in call.flags or (source.path or Path(source.name)).suffix.lower() in _FIXED
 
     def finish(ir: str) -> str:
         module = parse(ir)
         _let_wrap(module)
-        note_arguments(module, source.text, fixed=fixed and "-ffree-form" not in others)
+        note_arguments(module, source.text, fixed=fixed and "-ffree-form" not in call.flags)
         return to_text(module) if _OPENMP in ir else then(module)
 
     recipe = toolchain.Recipe(
         flang(), _ARGUMENTS, finish=finish, version=_FORMAT + AS_WRITTEN * as_written, keeps=".mod"
     )
-    reads = fortran_modules.read_files(source, places, given)
-    ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
+    ir, made = toolchain.compile_beside(source, recipe, call.flags, call.given, call.reads)
     if _OPENMP in ir:
         ir = then(make_serial(parse(ir), source.name))
-    return ir, {**of_mpi, **made}
+    return ir, {**call.of_mpi, **made}
+
+
+def module_files(source: Source, flags: Sequence[str], given: toolchain.Files) -> toolchain.Files:
+    """The files of the modules that a source defines, and no code: what whoever uses them needs."""
+    call = _call(source, flags, given)
+    recipe = toolchain.Recipe(flang(), _MODULES_ALONE, version=_FORMAT, keeps=".mod")
+    made = toolchain.compile_beside(source, recipe, call.flags, call.given, call.reads)[1]
+    return {**call.of_mpi, **made}
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What the compiler is given: flags, module files (those for MPI that are ours among them), and the files that it
+    reads besides, None where nobody knows."""
+
+    flags: Sequence[str]
+    given: toolchain.Files
+    of_mpi: toolchain.Files
+    reads: Sequence[str] | None
+
+
+def _call(source: Source, flags: Sequence[str], given: toolchain.Files) -> _Call:
+    flags = [flag for flag in flags if flag != AS_WRITTEN]
+    # Module files are written beside the output, not where the user works; those that the flags name are found there.
+    places = fortran_modules.folders([*flags, f"-I{_INCLUDE}"])
+    of_mpi = _modules_of_mpi(source, places, given)
+    given = {**of_mpi, **given}
+    # Only debug information tells which arrays are passed with descriptors, and flang drops `-g` beside `-g0`.
+    others = [flag for flag in places.others if flag != "-g0"]
+    kept = [f"-I{folder}" for folder in places.modules]
+    return _Call([*on_the_host(others), *kept], given, of_mpi, fortran_modules.read_files(source, places, given))
 
 
 def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolchain.Files) -> toolchain.Files:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -21,11 +21,12 @@ from typing import Literal
 
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends import class_types, fortran_modules, symbols
+from jax_enzyme.frontends import class_types, symbols, toolchain
 from jax_enzyme.frontends.candidates import (
     Candidates,
     is_known,
     may_be_renamed,
+    may_bind,
     may_define,
     may_paste,
     may_rename,
@@ -37,13 +38,14 @@ from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twic
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.definitions import generic
-from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
+from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules, module_files
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
 from jax_enzyme.frontends.fortran_types import with_common_sizes
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.instances import chosen, instance
 from jax_enzyme.frontends.llvm import read_ir, read_together
 from jax_enzyme.frontends.missing_files import with_advice
+from jax_enzyme.frontends.module_makers import ModuleMakers
 from jax_enzyme.frontends.processes import side_by_side
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.routines import without_routines
@@ -82,7 +84,10 @@ class SourceSet:
         self.units = tuple(units)
         self._blas: Blas = blas
         self._done: dict[Unit, Compiled | CompileError] = {}
+        self._modules: dict[Unit, toolchain.Files] = {}
+        """The files of the modules of units that are not compiled, since others only use these."""
         self._candidates = Candidates(self.units)
+        self._module_makers = ModuleMakers(self.units)
         self._makers_of: dict[str, list[Unit]] = {}
         """What was compiled first for a name that no text defines."""
         self._same: set[tuple[Unit, frozenset[str]]] = set()
@@ -319,13 +324,18 @@ class SourceSet:
         """The modules that functions need, their own first, each with the text of as much of it as they need."""
         while True:
             members, missing, unset = self._closure(roots)
-            wanted = self._candidates.having((*missing, *unset), self._done) or self._rivals(members)
+            wanted, untold = self._module_makers.having(missing, self._done)
+            wanted = [*wanted, *self._candidates.having((*untold, *unset), self._done)] or self._rivals(members)
             # What nobody else has comes from a language's library, and not where a named source has it after all.
             wanted = wanted or self._candidates.hiding((plain(n) for n in missing if is_known(n)), self._done)
+            unknown = [] if wanted else [plain(name) for name in missing if not is_known(name)]
             if not wanted:
-                unknown = [plain(name) for name in missing if not is_known(name)]
                 for name in map(plain, missing) if self._blas == "source" else unknown:
                     self._raise_failure(name)
+            if unknown:
+                used = self._module_makers.behind(one.unit for one, _ in members)
+                wanted = [unit for unit in used if unit not in self._done and may_bind(unit, unknown)]
+            if not wanted:
                 guessed = {name: with_part_of(name, self._waiting()) for name in unknown}
                 wanted = {unit: None for units in guessed.values() for unit in units}
                 for name, units in guessed.items():
@@ -390,10 +400,8 @@ class SourceSet:
             if one.modules != other.modules or not linking.same(one.ir, other.ir, wanted):
                 raise compiled_in_two_ways(one.unit, flags, min(wanted, default=""))
         self._same.add(key)
-        for provider in self._providers(one.unit):
-            made = self._done[provider]
-            if isinstance(made, Compiled):
-                self._check_ways(made, frozenset())
+        for provider in self._module_makers.providers(one.unit):
+            self._check_module_ways(provider)
 
     # Compiling
 
@@ -403,6 +411,10 @@ class SourceSet:
 
     def _compiled(self) -> list[Compiled]:
         return [one for unit in self.units if isinstance(one := self._done.get(unit), Compiled)]
+
+    def _is_made(self, unit: Unit, whole: Container[Unit]) -> bool:
+        """Whether a unit is compiled, if it is one of those of which code is wanted; or else its modules are there."""
+        return unit in self._done or (unit in self._modules and unit not in whole)
 
     def _waiting(self) -> list[Unit]:
         return [unit for unit in self.units if unit not in self._done]
@@ -423,19 +435,23 @@ class SourceSet:
         return any(path in other.included for other in whole)
 
     def _compile(self, units: Iterable[Unit]) -> None:
-        """Compiles units, in threads, those first whose modules others use. What fails is raised where the user named
-        the source, and kept otherwise: it may not be needed."""
-        wanted = [unit for unit in units if unit not in self._done]
-        if any(unit.source.lang == "fortran" for unit in wanted):
-            wanted = self._with_providers(wanted)
-        while wanted:
-            ready = [unit for unit in wanted if self._providers(unit).isdisjoint(wanted)]
+        """Compiles units, in threads, and before them the modules that they use, as far as users need those. What fails
+        is raised where the user named the source, and kept otherwise: it may not be needed."""
+        whole = dict.fromkeys(unit for unit in units if unit not in self._done)
+        wanted = list(dict.fromkeys([*whole, *self._module_makers.behind(whole)]))
+        while wanted := [unit for unit in wanted if not self._is_made(unit, whole)]:
+            ready = [unit for unit in wanted if self._module_makers.providers(unit).isdisjoint(wanted)]
             given = [unit for unit in ready if unit.source.lang == "llvm"]
             read = read_together([(unit.source, unit.flags) for unit in given])
             self._done.update((unit, self._finished(unit, ir)) for unit, ir in zip(given, read, strict=True))
-            others = [unit for unit in ready if unit not in self._done]
+            alone = [unit for unit in ready if unit not in whole]
+            for unit, files in zip(alone, side_by_side(self._module_files, alone), strict=True):
+                if isinstance(files, CompileError):
+                    self._done[unit] = files
+                else:
+                    self._modules[unit] = files
+            others = [unit for unit in ready if not self._is_made(unit, whole)]
             self._done.update(zip(others, side_by_side(self._one, others), strict=True))
-            wanted = [unit for unit in wanted if unit not in self._done]
         for unit in self.units:
             failure = self._done.get(unit)
             if unit.named and isinstance(failure, CompileError):
@@ -459,63 +475,40 @@ class SourceSet:
 
     # Fortran's modules
 
-    @cached_property
-    def _interfaces(self) -> dict[Unit, fortran_modules.Interface]:
-        return {unit: fortran_modules.interface(unit.source) for unit in self.units if unit.source.lang == "fortran"}
+    def _module_files(self, unit: Unit, flags: Sequence[str] | None = None) -> toolchain.Files | CompileError:
+        """The files of the modules that a unit defines, made without compiling it."""
+        try:
+            return module_files(unit.source, unit.flags if flags is None else flags, self._modules_for(unit))
+        except CompileError as error:
+            return with_advice(error, unit, self.units)
 
-    @cached_property
-    def _makers(self) -> dict[str, Unit]:
-        """The unit that defines each module. CompileError where two do, or modules use one another in a circle."""
-        makers: dict[str, Unit] = {}
-        for unit, interface in self._interfaces.items():
-            for name in sorted(interface.defines):
-                other = makers.setdefault(name, unit)
-                if other is not unit and (unit.named or other.named):
-                    raise CompileError(
-                        f"two sources define the Fortran module `{name}`: {other.name} and {unit.name}",
-                        unit.name,
-                        "leave one of them out",
-                    )
-        needs = {n: sorted(self._interfaces[unit].needs & makers.keys()) for n, unit in makers.items()}
-        if ring := fortran_modules.circle(needs):
-            shown = " uses ".join(f"`{name}` ({makers[name].name})" for name in [*ring, ring[0]])
-            raise CompileError(
-                f"Fortran modules use one another in a circle: {shown}",
-                makers[ring[0]].name,
-                "put what both need into a module of its own, or one of them into a submodule",
-            )
-        return makers
+    def _modules_of(self, unit: Unit) -> toolchain.Files:
+        """The files of the modules that a unit defines. CompileError where it does not compile."""
+        made = self._done.get(unit)
+        if isinstance(made, CompileError):
+            raise made
+        return self._modules[unit] if made is None else made.modules
 
-    def _providers(self, unit: Unit) -> set[Unit]:
-        """The other units whose modules a unit uses itself."""
-        interface = self._interfaces.get(unit)
-        names = interface.needs & self._makers.keys() if interface is not None else frozenset[str]()
-        return {self._makers[name] for name in names} - {unit}
-
-    def _with_providers(self, units: Sequence[Unit]) -> list[Unit]:
-        found = dict.fromkeys(units)
-        pending = list(units)
-        while pending:
-            for unit in self._providers(pending.pop()):
-                if unit not in found:
-                    found[unit] = None
-                    pending.append(unit)
-        return [unit for unit in found if unit not in self._done]
-
-    def _modules_for(self, unit: Unit) -> dict[str, bytes]:
+    def _modules_for(self, unit: Unit) -> toolchain.Files:
         """The module files that a unit needs, directly or not."""
-        files: dict[str, bytes] = {}
-        seen: set[Unit] = set()
-        pending = [unit]
-        while pending:
-            for provider in self._providers(pending.pop()) - seen:
-                seen.add(provider)
-                pending.append(provider)
-                made = self._done[provider]
-                if isinstance(made, CompileError):
-                    raise made
-                files.update(made.modules)
-        return files
+        behind = self._module_makers.behind([unit])
+        return {name: file for other in behind for name, file in self._modules_of(other).items()}
+
+    def _check_module_ways(self, unit: Unit) -> None:
+        """CompileError where the project compiles a unit in several ways, and not all write the same modules, or those
+        that it uses."""
+        key = (unit, frozenset[str]())
+        if key in self._same:
+            return
+        for flags in unit.ways:
+            other = self._module_files(unit, flags)
+            if isinstance(other, CompileError):
+                raise compiled_in_two_ways(unit, flags, "", other)
+            if other != self._modules_of(unit):
+                raise compiled_in_two_ways(unit, flags, "")
+        self._same.add(key)
+        for provider in self._module_makers.providers(unit):
+            self._check_module_ways(provider)
 
 
 def _host_code(unit: Unit) -> Source:

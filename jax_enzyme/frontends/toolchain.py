@@ -66,6 +66,8 @@ class Recipe:
     IR's file; the word `{flags}` stands for the user's flags. The files that the compiler read it writes to
     `{dependencies}`, as a Makefile rule, or to `{headers}`, one a line, or nowhere.
 
+    Where no word has `{output}`, it writes no IR, which is empty then.
+
     `finish` does to the IR what is left to do, and `version` says in which way. `keeps` is the suffix of files that the
     compiler writes besides into `{folder}`.
     """
@@ -119,7 +121,8 @@ def compile_beside(
         for word in recipe.compile:
             words.extend(flags if word == "{flags}" else [word.format(**places)])
         _run(source, words, folder)
-        ir = portable(_without_folder(output.read_text(), folder))
+        writes = any("{output}" in word for word in recipe.compile)
+        ir = portable(_without_folder(output.read_text(), folder)) if writes else ""
         headers = [
             *(os.path.abspath(name) for name in dependencies(rule) if name != str(path)),
             *_listed(listed),

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import load, source_set
+from jax_enzyme.frontends.flang import compile_with_modules
+from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends.source_set import SourceSet
 from jax_enzyme.frontends.toolchain import zig
 from jax_enzyme.ir import linking
 from tests.support.tools import need
@@ -284,6 +289,36 @@ def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
     (tmp_path / "factor.inc").write_text(" real(8), parameter :: factor = 3\n")
     assert "3.000000e+00" in load(tmp_path, "step").ir
     assert load(tmp_path, "middle::twice").symbol == "_QMmiddlePtwice"
+
+
+def test_modules_that_are_only_used_are_not_compiled(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types and constants are in the module's file; its code is compiled where a procedure or variable is needed, also
+    one that has its body in a submodule, or a name of C's. Procedures of other modules may be called the same."""
+    need("flang-22")
+    write(
+        step__f90="subroutine step(x)\n use kinds, only: wp\n use grid, only: init, later\n use held\n real(wp) :: x\n"
+        " call init(x)\n call later(x)\n x = x + level\nend\n",
+        kinds__f90="module kinds\n integer, parameter :: wp = 8\ncontains\n"
+        " subroutine init(x)\n  real(wp) :: x\n  x = 0\n end\nend module\n",
+        grid__f90="module grid\n use kinds, only: wp\n interface\n  module subroutine later(x)\n   real(wp) :: x\n"
+        "  end\n end interface\ncontains\n subroutine init(x)\n  real(wp) :: x\n  x = 1\n end\nend module\n",
+        body__f90="submodule (grid) body\ncontains\n module subroutine later(x)\n  real(wp) :: x\n  x = 2 * x\n"
+        " end\nend submodule\n",
+        held__f90='module held\n use kinds, only: wp\n real(wp), bind(C, name="water") :: level = 3\nend module\n',
+    )
+    compiled: list[str] = []
+
+    def compile_one(source: Source, *others: Any) -> Any:
+        compiled.append(Path(source.name).stem)
+        return compile_with_modules(source, *others)
+
+    monkeypatch.setattr(sys.modules[SourceSet.__module__], "compile_with_modules", compile_one)
+    program = load(tmp_path, "step")
+    assert functions(program.ir) == {"step_", "_QMgridPinit", "_QMgridPlater"}
+    assert "@water = internal" in program.ir
+    assert sorted(compiled) == ["body", "grid", "held", "step"]
 
 
 def test_common_blocks_of_several_sizes(write: Write) -> None:
