@@ -27,7 +27,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.overlaps import SHARED
 from jax_enzyme.codegen.plain import Mode, PlainFunction
-from jax_enzyme.errors import CompileError
+from jax_enzyme.errors import ArgumentError, CompileError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.keywords import LINKAGE
@@ -77,12 +77,14 @@ def differentiate(
     Memory that is reached through two parameters must have its memory for derivatives in one place, too. File-scope
     variables hold what the program has put there. Derivatives of a function that ends the process do so, too. All that
     is assumed is in `docs/differentiate.md`. DifferentiationError where a derivative would pass through what only the
-    caller knows.
+    caller knows, CompileError for a module, a name, a mode or words that do not fit, ArgumentError (a TypeError too)
+    for arguments of other types.
 
         >>> square = "define double @square(double %x) { %y = fmul double %x, %x ret double %y }"
         >>> list(je.ad.differentiate(square, "square", "forward").functions)
         ['square', 'square_jvp', 'je.primal.jvp']
     """
+    _check_types(module, symbol, activity, options)
     text = _text(module)
     source = _needed(text, symbol)
     function = source.functions.get(symbol)
@@ -93,6 +95,20 @@ def differentiate(
     plain = PlainFunction(source, function, _words(function, activity), options or Options())
     _check_names_are_free(text, [symbol + suffix for suffix in _SUFFIXES[mode]])
     return _linked(text, symbol, list(plain.derivatives(mode)))
+
+
+def _check_types(module: object, symbol: object, activity: object, options: object) -> None:
+    """ArgumentError where an argument is of another type than `differentiate` takes."""
+    if not isinstance(module, Module | str | bytes):
+        raise ArgumentError(f"a module is an ir.Module, text or bitcode, not {type(module).__name__}")
+    if not isinstance(symbol, str):
+        raise ArgumentError(f"symbol is the name of a function in the module, not {symbol!r}")
+    if activity is not None and (isinstance(activity, str) or not isinstance(activity, Sequence)):
+        raise ArgumentError(
+            f"activity is a sequence of words, not {activity!r}", remedy='for example ("active", "const")'
+        )
+    if options is not None and not isinstance(options, Options):
+        raise ArgumentError(f"options is a je.Options, not {options!r}")
 
 
 def _text(module: Module | str | bytes) -> str:

@@ -203,6 +203,21 @@ def test_bad_requests(module: Module, arguments: tuple[object, ...], message: st
         je.ad.differentiate(module, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3, "f"), "a module is .*, not int"),
+        ((None, "f"), "not NoneType"),
+        (("define double @f(double %x) { ret double %x }", 3), "symbol is .*, not 3"),
+        (("define double @f(double %x) { ret double %x }", "f", "forward", "active"), "activity is a sequence"),
+        (("define double @f(double %x) { ret double %x }", "f", "forward", 1), "activity is a sequence"),
+    ],
+)
+def test_arguments_of_other_types(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(je.ArgumentError, match=message):
+        je.ad.differentiate(*arguments)
+
+
 @pytest.mark.parametrize("taken", ["define double @f_jvp() { ret double 1.0 }", "@f_jvp = global double 1.0"])
 def test_names_that_are_taken(taken: str) -> None:
     with pytest.raises(je.CompileError, match="defines `f_jvp` already"):
