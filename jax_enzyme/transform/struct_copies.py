@@ -15,25 +15,27 @@ records in reductions).
 The members are known from the source's types (`!tbaa.struct`), or from a local variable of structure type on one side.
 Everything is loaded before anything is stored, so overlapping copies stay what they are. Copies of memory that holds
 numbers of one kind and nothing else stay as well, as their adjoint is a loop; but not the small ones of a thread of a
-GPU, which is to meet loads and stores alone in memory that it shares.
+GPU, which is to meet loads and stores alone in memory that it shares. What such a copy moves where nothing names it
+(`cp.async`) is known from the buffer or the variable on one side.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import call_effect, reachable_functions
 from jax_enzyme.analysis.tbaa import Member, copied_members
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Poison, Value, int_value
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import Argument, Poison, Value, int_value
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.records import PARTS, SCALARS
 from jax_enzyme.transform.rewriting import Change, rewrite
 
 _MOST_BYTES = 512
@@ -60,6 +62,8 @@ def split_struct_copies(function: ArrayFunction, uniform: int = 0) -> ArrayFunct
         for call in _calls(caller):
             if call_effect(call) is Effect.MEMORY_COPY:
                 members = _members(layout, call)
+                if members is None and uniform:
+                    members = _of_one_kind(layout, call, function.buffers)
                 if members is not None and (len(members) <= uniform or _is_mixed(members)):
                     found[call] = members
     if not found and not whole:
@@ -133,9 +137,32 @@ def _is_mixed(members: _Scalars) -> bool:
     return len(kinds) > 1 and any(isinstance(k, T.FloatType | T.PointerType) for k in kinds)
 
 
-def _members(layout: DataLayout, call: I.CallBase) -> _Scalars | None:
+def _copied_bytes(call: I.CallBase) -> int | None:
+    """How much is copied; None where that is much, or not known, or the copy is volatile."""
     size = int_value(call.operands[2])
-    if size is None or not 0 < size <= _MOST_BYTES or int_value(call.operands[3]):
+    return None if size is None or not 0 < size <= _MOST_BYTES or int_value(call.operands[3]) else size
+
+
+def _of_one_kind(layout: DataLayout, call: I.CallBase, buffers: Sequence[Buffer]) -> _Scalars | None:
+    """The numbers that a copy moves, from what is known of the memory on one side: of a buffer's elements, or of all
+    that a variable holds."""
+    size = _copied_bytes(call)
+    for base in map(I.base_of, call.operands[:2]):
+        kinds: set[T.Type] = set()
+        if isinstance(base, GlobalVariable):
+            kinds = {type_ for _, type_ in layout.scalars(base.value_type)}
+        elif isinstance(base, Argument) and base.index < len(buffers):
+            dtype = buffers[base.index].dtype
+            kinds = {kind} if (kind := PARTS.get(dtype) or SCALARS.get(dtype)) is not None else set()
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if size is not None and isinstance(kind, T.FloatType) and size % layout.store_size(kind) == 0:
+            return [(offset, kind) for offset in range(0, size, layout.store_size(kind))]
+    return None
+
+
+def _members(layout: DataLayout, call: I.CallBase) -> _Scalars | None:
+    size = _copied_bytes(call)
+    if size is None:
         return None
     named = copied_members(layout.module, call)
     if named is not None:

@@ -28,7 +28,7 @@ def native(
     source: str, signature: str, dims: dict[str, int], block: object, grid: object = 1, shared: int = 0
 ) -> Native:
     parsed = parse(signature)
-    program = load(f'extern "C" __global__ void kernel{source}', "kernel", "cuda")
+    program = load(f'#include <cuda_pipeline.h>\nextern "C" __global__ void kernel{source}', "kernel", "cuda")
     return Native(replace(program, launch=parse_launch(parsed, grid, block, shared)), parsed, Binding.of(dims, {}))
 
 
@@ -362,17 +362,25 @@ def test_a_loop_of_barriers_with_a_guard_in_it_and_behind_it() -> None:
     check(kernel, u)
 
 
-def test_vectors_between_global_and_shared_memory() -> None:
-    """Copies of structures are loads and stores of numbers, with the alignment of the whole."""
-    source = """(const float4 *x, float4 *y) {
-      __shared__ float4 s[8];
+@pytest.mark.parametrize(
+    ("memory", "copy"),
+    [
+        ("__shared__ float4 s[8];", "s[t] = x[t];"),
+        ("__shared__ float4 s[8];", "__pipeline_memcpy_async(s + t, x + t, 16);"),
+        ("extern __shared__ char all[]; float4 *s = (float4 *)all;", "__pipeline_memcpy_async(s + t, x + t, 16);"),
+    ],
+)
+def test_vectors_between_global_and_shared_memory(memory: str, copy: str) -> None:
+    """Copies of structures, and of so many bytes, are loads and stores of numbers, with the alignment of the whole."""
+    source = f"""(const float4 *x, float4 *y) {{
+      {memory}
       int t = threadIdx.x;
-      s[t] = x[t];
+      {copy}
       __syncthreads();
       float4 a = s[7 - t], b = s[t];
       y[t] = make_float4(a.x * b.y, a.y * b.z, a.z * b.w, a.w * b.x);
-    }"""
-    kernel = native(source, "x: f32[8,4], out y: f32[8,4]", {}, 8)
+    }}"""
+    kernel = native(source, "x: f32[8,4], out y: f32[8,4]", {}, 8, shared=128 * ("extern" in memory))
     x = np.random.default_rng(11).normal(size=(8, 4)).astype(np.float32)
     agree(three_way(kernel, [x], step=1e-2), tolerance=1e-5, difference_tolerance=1e-2)
 
