@@ -32,6 +32,8 @@ _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.
 _INCLUDE_OF_FOLDERS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.M)
 _BARE = re.compile(r"(?:\A|,)\s*([A-Za-z_]\w*)\s*(?=,|\Z)")
 """What stands alone between commas."""
+_LABEL = re.compile(r"""\b(?:__asm__|__asm|asm)\s*\(\s*((?:"[^"\n]*"\s*)+)\)""")
+"""What a declaration says that a symbol is called, in C and C++."""
 _STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
@@ -51,7 +53,9 @@ def likely(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
     if source.lang == "fortran":
         words = (word for match in _FORTRAN.finditer(text) for word in _WORD.findall(match[1]))
         return with_values(part.commons for part in _texts(source, flags)).union(word.lower() for word in words)
-    return frozenset(_defined(_DECLARED.sub(" ", _C_COMMENT.sub(" ", text))))
+    text = _C_COMMENT.sub(" ", text)
+    labels = ("".join(re.findall(r'"([^"]*)"', match[1])) for match in _LABEL.finditer(text))
+    return frozenset(_defined(_DECLARED.sub(" ", text))).union(label.lower() for label in labels)
 
 
 def bound(source: Source) -> frozenset[str]:

@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from typing import Literal
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, symbols, toolchain
+from jax_enzyme.frontends.built_in import flags_without, put_for
 from jax_enzyme.frontends.candidates import (
     Candidates,
     is_known,
@@ -90,6 +91,8 @@ class SourceSet:
         self._module_makers = ModuleMakers(self.units)
         self._makers_of: dict[str, list[Unit]] = {}
         """What was compiled first for a name that no text defines."""
+        self._calling: dict[frozenset[str], SourceSet] = {}
+        """The same sources where some functions of C's library are called by their names."""
         self._same: set[tuple[Unit, frozenset[str]]] = set()
         """Names of units that are the same in all ways in which their project compiles them."""
         self._lock = threading.RLock()
@@ -117,6 +120,23 @@ class SourceSet:
     def _with_errno(self) -> SourceSet:
         """The same sources for programs that look at what functions of libm leave in `errno`."""
         return self._with(SETS_ERRNO, "c", "c++")
+
+    def _own_calls(self, put: frozenset[str]) -> SourceSet:
+        """The same sources with calls of those functions that named sources define, of `put`, which clang takes for the
+        library's."""
+        with self._lock:
+            able = [unit for unit in self.units if unit.named and unit.source.lang in ("c", "c++")]
+            if len(self.units) > 1:
+                able = [unit for unit in able if unit.likely is None or not put.isdisjoint(unit.likely)]
+            self._compile(able)
+            compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
+            own = frozenset(
+                name for one in compiled for name in put if f"@{name}(" in one.ir and name in one.names.strong
+            )
+            if own and own not in self._calling:
+                flags = flags_without(own)
+                self._calling[own] = reduce(lambda sources, flag: sources._with(flag, "c", "c++"), flags, self)
+            return self._calling.get(own, self)
 
     def _with(self, flag: str, *languages: str) -> SourceSet:
         wanted = [unit.source.lang in languages and flag not in unit.flags for unit in self.units]
@@ -159,6 +179,8 @@ class SourceSet:
         text = with_moved_memory(texts[0])
         if READS_ERRNO in text and READS_ERRNO in linking.reachable(text, roots) and self._with_errno is not self:
             return self._with_errno.program(symbol, also, ruled)
+        if (own := self._own_calls(put_for(text))) is not self:
+            return own.program(symbol, also, ruled)
         reduced = not alone or home.is_large
         return Program(complete(text, *roots, reduced=reduced), root, source.lang, source.name)
 

@@ -732,6 +732,7 @@ def test_those_sources_are_compiled_that_may_matter(named: bool, write: Write, t
         "#define DEFINE(f) double f(double x)\nDEFINE(gamma) { return x * 5; }\n",
         "#define own gamma\ndouble own(double x) { return x * 5; }\n",
         '#include "gamma.h"\n',
+        'double own(double x) __asm__("gam" "ma");\ndouble own(double x) { return x * 5; }\n',
     ],
 )
 def test_a_named_source_comes_before_the_library_of_its_language(own: str, write: Write) -> None:
@@ -742,6 +743,19 @@ def test_a_named_source_comes_before_the_library_of_its_language(own: str, write
         gamma__h="double gamma(double x) { return x * 5; }\n",
     )
     assert "5.000000e+00" in load(paths[:-1], "step").ir
+
+
+@pytest.mark.parametrize("name", ["sin", "round", "fmin", "fmod", "floorf"])
+def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, write: Write) -> None:
+    two = name in ("fmin", "fmod")
+    kind = "float" if name.endswith("f") else "double"
+    head = f"{kind} {name}({kind} x{f', {kind} y' if two else ''})"
+    step = f"double step(double x) {{ return {name}(x{', x' if two else ''}); }}\n"
+    own = f"{head} {{ return x * 5; }}\n"
+    paths = write(step__c=f"{head};\n{step}", own__c=own, both__c=own + step, alone__c=f"{head};\n{step}")
+    for sources in (paths[:2], paths[2]):
+        assert "5.000000e+00" in load(sources, "step").ir
+    assert "5.000000e+00" not in load(paths[3], "step").ir
 
 
 def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> None:

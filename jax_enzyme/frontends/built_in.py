@@ -1,0 +1,30 @@
+"""Functions of C's library for which clang puts its own: a call of `sin` becomes `llvm.sin`, whoever defines `sin`.
+
+Where a source defines such a function itself, a linker would call that one, and so do kernels: what it is then compiled
+with has no built-in function of that name. `sqrt`, `fabs` and `copysign` are instructions, in every compiler.
+"""
+
+from __future__ import annotations
+
+_SAME = (
+    "sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 log log2 log10 pow floor ceil trunc rint nearbyint round "
+    "roundeven fma lrint llrint lround llround modf"
+).split()
+_MARKS = {
+    **{f"@llvm.{name}.": name for name in _SAME},
+    "@llvm.maxnum.": "fmax",
+    "@llvm.minnum.": "fmin",
+    " frem ": "fmod",
+}
+"""What stands in the IR of a module that calls a function, without what follows for its type."""
+
+
+def put_for(ir: str) -> frozenset[str]:
+    """The functions for which a module may have clang's own."""
+    found = [name for mark, name in _MARKS.items() if mark in ir]
+    return frozenset(name + suffix for name in found for suffix in ("", "f", "l"))
+
+
+def flags_without(names: frozenset[str]) -> tuple[str, ...]:
+    """What has clang call functions by their names."""
+    return tuple(f"-fno-builtin-{name}" for name in sorted(names))
