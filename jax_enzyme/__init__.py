@@ -30,22 +30,14 @@ if TYPE_CHECKING:
     from jax_enzyme import ad
 
     __version__: str
-    from jax_enzyme.primitives import (
-        Elementwise,
-        GradientReport,
-        Implicit,
-        Kernel,
-        Library,
-        RaceReport,
-        check_grads,
-        check_races,
-        elementwise,
-        implicit,
-        kernel,
-        library,
-        sparse_jacobian,
-        suggest_signature,
-    )
+    from jax_enzyme.primitives.checks import GradientReport, check_grads
+    from jax_enzyme.primitives.implicit import Implicit, implicit
+    from jax_enzyme.primitives.kernels import Kernel
+    from jax_enzyme.primitives.lifting import Elementwise, elementwise
+    from jax_enzyme.primitives.making import Library, kernel, library
+    from jax_enzyme.primitives.races import RaceReport, check_races
+    from jax_enzyme.primitives.sparse import sparse_jacobian
+    from jax_enzyme.primitives.suggestion import suggest_signature
     from jax_enzyme.rules.user import inactive, rule
     from jax_enzyme.signing import trust
 
@@ -83,10 +75,23 @@ __all__ = [
 ]
 
 
-_PRIMITIVES = frozenset(
-    "Elementwise GradientReport Implicit Kernel Library RaceReport check_grads check_races elementwise implicit kernel "
-    "library sparse_jacobian suggest_signature".split()
-)
+_PRIMITIVES = {
+    "GradientReport": "checks",
+    "check_grads": "checks",
+    "Implicit": "implicit",
+    "implicit": "implicit",
+    "Kernel": "kernels",
+    "Elementwise": "lifting",
+    "elementwise": "lifting",
+    "Library": "making",
+    "kernel": "making",
+    "library": "making",
+    "RaceReport": "races",
+    "check_races": "races",
+    "sparse_jacobian": "sparse",
+    "suggest_signature": "suggestion",
+}
+"""Where in `primitives` a name is."""
 
 
 def __getattr__(name: str) -> object:
@@ -100,14 +105,14 @@ def __getattr__(name: str) -> object:
     if name == "trust":
         return import_module("jax_enzyme.signing").trust
     if name in _PRIMITIVES:
-        return getattr(_primitives(), name)
+        return getattr(_primitives(_PRIMITIVES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @cache
-def _primitives() -> ModuleType:
+def _primitives(module: str) -> ModuleType:
     with collector_paused():
-        return import_module("jax_enzyme.primitives")
+        return import_module(f"jax_enzyme.primitives.{module}")
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
-from time import perf_counter
+from time import process_time
 
 _SHARE = 50
 """Collections take at most this part of the time that is spent without them."""
@@ -24,12 +24,12 @@ def collector_paused() -> Generator[None]:
     if not gc.isenabled():
         yield
         return
-    began = perf_counter()
+    began = process_time()
     gc.disable()
     try:
         yield
     finally:
-        _take_for_old(perf_counter() - began)
+        _take_for_old(process_time() - began)
         gc.enable()
 
 
@@ -39,9 +39,9 @@ def _take_for_old(seconds: float) -> None:
         return  # somebody else's, and to thaw what is ours would thaw it too
     _since += seconds
     if _since > _SHARE * _cost:
-        began = perf_counter()
+        began = process_time()
         gc.collect()
-        _since, _cost = 0.0, perf_counter() - began
+        _since, _cost = 0.0, process_time() - began
     gc.freeze()
     gc.unfreeze()
 

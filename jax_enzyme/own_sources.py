@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from jax_enzyme.cache import DiskCache, digest
@@ -27,10 +28,14 @@ def own_digest() -> str:
     cache, key = DiskCache.named("sources"), digest(str(root), repr(sources))
     known = cache.get(key)
     if known is None:
-        contents = (part for path, _, _ in sources for part in (path, (root / path).read_bytes()))
-        known = digest(*contents).encode()
+        known = digest(*chain.from_iterable((path, _contents(f"{root}/{path}")) for path, _, _ in sources)).encode()
         cache.put(key, known)
     return known.decode()
+
+
+def _contents(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 def have_changed(sources: Iterable[tuple[str, int, int]] | None = None) -> bool:

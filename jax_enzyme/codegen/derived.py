@@ -7,9 +7,10 @@ for as long as a kernel is in use, the canonical module that all its derivatives
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -353,14 +354,16 @@ class _Job:
         """The kernel with checks, or a derivative behind it. A pullback comes behind a forward sweep that is."""
         if any(isinstance(step, Pullback) for step in self.steps):
             return engine().guard_divisions(function)
+        from jax_enzyme.transform.sanitize import outside  # few kernels are checked
+
         limit = self.options.time_limit
         threads = self.options.threads or 1
         module = program_module(self.program, self.signature, self.binding, threads=threads, as_written=True)
         engine().library.link_bodies(module)
         plain = bind(module, self.program.symbol, self.signature, self.binding)
-        plain = engine().prepare_calls(engine().with_checked_promises(plain))
-        checked = engine().sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
-        return engine().with_checks(engine().guard_divisions(function), checked) if self.steps else checked
+        plain = engine().prepare_calls(outside.with_checked_promises(plain))
+        checked = outside.sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
+        return outside.with_checks(engine().guard_divisions(function), checked) if self.steps else checked
 
     def sharing(self) -> tuple[str, ...]:
         return self._shared(self.derived() if self.steps else self.canonical())[1]
@@ -461,11 +464,11 @@ def _disk() -> DiskCache:
 
 def _keep(key: str, data: bytes) -> None:
     """Leaves for other processes what the engine has made, if that is of the sources that the keys are of."""
-    if _is_current():
+    engine()
+    if _is_current(len(sys.modules)):
         _disk().put(key, data)
 
 
-@cache
-def _is_current() -> bool:
-    engine()
+@lru_cache(maxsize=1)
+def _is_current(loaded: int) -> bool:  # asked again when more is loaded
     return not have_changed()

@@ -30,8 +30,5 @@ from jax_enzyme.transform.places import keep_places as keep_places
 from jax_enzyme.transform.prepare import prepare_calls as prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops as mark_proved_loops
 from jax_enzyme.transform.row_sums import sum_rows as sum_rows
-from jax_enzyme.transform.sanitize import sanitized as sanitized
-from jax_enzyme.transform.sanitize import with_checked_promises as with_checked_promises
-from jax_enzyme.transform.sanitize import with_checks as with_checks
 from jax_enzyme.transform.shared_loops import share_loops as share_loops
 from jax_enzyme.transform.withheld import withhold as withhold

@@ -29,7 +29,7 @@ from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
-from jax_enzyme.transform.sanitize import BEHIND, CHECKED
+from jax_enzyme.transform.sanitize.names import BEHIND, CHECKED
 from jax_enzyme.transform.vector_hints import show_vector_hints
 from jax_enzyme.working import waiting_for
 

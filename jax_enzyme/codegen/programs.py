@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jax_enzyme.cache import digest
 from jax_enzyme.codegen.device_math import with_device_math
 from jax_enzyme.codegen.host import host, target_machine
@@ -11,10 +13,13 @@ from jax_enzyme.ir import reader
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.formals import Plain, functions_of
-from jax_enzyme.transform import cuda
-from jax_enzyme.transform.openmp import TEAM, LoopLog, check_exclusive, lower_teams
+from jax_enzyme.transform.openmp import TEAM, check_exclusive, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
-from jax_enzyme.transform.sanitize import forget_progress
+
+if TYPE_CHECKING:
+    from jax_enzyme.transform.cuda.accesses import AccessLog
+    from jax_enzyme.transform.cuda.overlaps import Overlap
+    from jax_enzyme.transform.openmp.accesses import LoopLog
 
 
 def specialisation_key(program: Program, signature: Signature, binding: Binding) -> str:
@@ -31,7 +36,7 @@ def program_module(
     program: Program,
     signature: Signature,
     binding: Binding,
-    log: cuda.AccessLog | LoopLog | None = None,
+    log: AccessLog | LoopLog | None = None,
     *,
     threads: int = 1,
     as_written: bool = False,
@@ -45,32 +50,46 @@ def program_module(
         handed = tuple(functions_of(signature.formals))
         check_exclusive(module, handed)
         serial = lower_teams(module, threads, handed)
-        if isinstance(log, LoopLog):
+        if log is not None:
+            from jax_enzyme.transform.openmp.accesses import LoopLog  # for those alone who ask for races
+
+            assert isinstance(log, LoopLog)
             log.watch(serial, program.symbol)
         return serial
-    assert not isinstance(log, LoopLog)
+    from jax_enzyme.transform.cuda import launches, lower  # most programs have no kernels
+    from jax_enzyme.transform.cuda.accesses import AccessLog
+
+    assert log is None or isinstance(log, AccessLog)
+
     constants = _constants(program, signature, binding, module)
     triple, data_layout = _target()
     device = _read_device(program) if program.launch is None else module
-    for own in (module, device) if as_written else ():
-        forget_progress(own)
+    if as_written:
+        from jax_enzyme.transform.sanitize.promises import forget_progress  # for the checking mode alone
+
+        for own in (module, device):
+            forget_progress(own)
     if program.launch is None:
-        return cuda.host_function(module, device, program.symbol, constants, triple, data_layout, as_written=as_written)
+        return launches.host_function(
+            module, device, program.symbol, constants, triple, data_layout, as_written=as_written
+        )
     shape = program.launch.shape(dict(binding.dims))
-    return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log, as_written=as_written)
+    return lower.lower(module, program.symbol, shape, constants, triple, data_layout, log, as_written=as_written)
 
 
-def shared_overlaps(program: Program, signature: Signature, binding: Binding) -> list[cuda.Overlap]:
+def shared_overlaps(program: Program, signature: Signature, binding: Binding) -> list[Overlap]:
     """The accesses of shared memory in a CUDA kernel, or in those that a host function launches, that are not proved
     apart (`transform.cuda.overlaps`)."""
     if program.launch is None and not program.device:
         return []
+    from jax_enzyme.transform.cuda import launches, lower  # most programs have no kernels
+
     module = _read(program)
     constants = _constants(program, signature, binding, module)
     if program.launch is None:
-        return cuda.launched_overlaps(module, _read_device(program), program.symbol, constants, *_target())
+        return launches.launched_overlaps(module, _read_device(program), program.symbol, constants, *_target())
     shape = program.launch.shape(dict(binding.dims))
-    return cuda.shared_overlaps(module, program.symbol, shape, constants, *_target())
+    return lower.shared_overlaps(module, program.symbol, shape, constants, *_target())
 
 
 def _read(program: Program) -> Module:

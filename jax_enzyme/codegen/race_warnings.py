@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.callers import callers
@@ -14,7 +15,9 @@ from jax_enzyme.errors import JaxEnzymeError, RaceWarning
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.signature import Binding, Signature
-from jax_enzyme.transform.cuda import Overlap
+
+if TYPE_CHECKING:
+    from jax_enzyme.transform.cuda.overlaps import Overlap
 
 _SHOWN = 3
 

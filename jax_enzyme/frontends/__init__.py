@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.constant_memory import with_constants
 from jax_enzyme.frontends.gathering import Flags, gather
-from jax_enzyme.frontends.numba import load_numba
-from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.shared_libraries import Libraries, linked, shared_libraries
 from jax_enzyme.frontends.source import Language, identify
@@ -61,6 +59,9 @@ def load_function(
     its end, what the program takes besides. `as_written`: for the checking mode, which tells of lines."""
     if flags:
         raise CompileError(f"a Python function is not compiled with flags: {' '.join(flags)}", None, "leave flags= out")
+    from jax_enzyme.frontends.numba import load_numba  # most kernels are no Python functions
+    from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
+
     identified = identify(function, lang or ("cuda" if is_for_cuda(function) else None))
     if identified.lang == "cuda":
         return load_numba_cuda(identified, symbol, signature)

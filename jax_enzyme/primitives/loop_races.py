@@ -33,8 +33,8 @@ from jax_enzyme.primitives.race_report import (
     with_log,
 )
 from jax_enzyme.transform.cuda import accesses as kinds
-from jax_enzyme.transform.openmp import LoopLog
 from jax_enzyme.transform.openmp import accesses as more
+from jax_enzyme.transform.openmp.accesses import LoopLog
 
 _DOING = {kinds.READ: "read", kinds.WRITE: "write", kinds.ATOMIC: "atomic update", more.ATOMIC_READ: "atomic read"}
 _READS = (kinds.READ, more.ATOMIC_READ)

@@ -46,8 +46,8 @@ from jax_enzyme.primitives.race_report import (
 )
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
-from jax_enzyme.transform.cuda import AccessLog
 from jax_enzyme.transform.cuda import accesses as kinds
+from jax_enzyme.transform.cuda.accesses import AccessLog
 from jax_enzyme.transform.cuda.conflicts import conflicts
 
 _WARP = 32

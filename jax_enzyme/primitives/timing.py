@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
-from statistics import median
+
+import numpy as np
 
 Clock = Callable[[], float]
 
@@ -60,7 +61,7 @@ def taken(calls: Mapping[str, Callable[[], object]], clock: Clock = time.perf_co
         start = number % len(running)
         for name in (*running[start:], *running[:start]):
             samples[name].append(_seconds(calls[name], repeats, clock))
-    return {name: Taken(median(found), min(found)) for name, found in samples.items()}
+    return {name: Taken(float(np.median(found)), min(found)) for name, found in samples.items()}
 
 
 def _seconds(call: Callable[[], object], repeats: int, clock: Clock) -> float:

@@ -70,7 +70,7 @@ def unload(shell: InteractiveShell) -> None:
 
 
 def _kernel(folder: Path, arguments: Any, cell: str) -> object:
-    from jax_enzyme.primitives import kernel  # JAX is imported with the first kernel
+    from jax_enzyme.primitives.making import kernel  # JAX is imported with the first kernel
 
     plain = Path(INLINE_NAMES[arguments.lang])
     path = folder / f"{''.join(c if c.isalnum() else '_' for c in arguments.symbol)}{plain.suffix}"

@@ -18,7 +18,7 @@ from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Argument, BasicBlock
 from jax_enzyme.options import Options
-from jax_enzyme.transform import cuda
+from jax_enzyme.transform.cuda.lower import lower
 from tests.cuda.device_faults import MISSING, watch
 from tests.support.engine import Native, pair
 from tests.support.native import call
@@ -49,7 +49,7 @@ def on_cpu(function: DeviceFunction) -> Built:
     at.ret()
     type_ = T.FunctionType(T.VOID, tuple(a.type for a in arguments))
     module.functions[_KERNEL] = Function(T.PTR, type_, list(arguments), [block], ("ptx_kernel",), name=_KERNEL)
-    lowered = cuda.lower(module, _KERNEL, function.shape, {}, host().triple, str(target_machine().target_data))
+    lowered = lower(module, _KERNEL, function.shape, {}, host().triple, str(target_machine().target_data))
     kernel = lowered.functions[_KERNEL]
     block = BasicBlock(name="entry")
     at = Builder(block)

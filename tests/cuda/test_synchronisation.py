@@ -16,7 +16,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reader import parse as parse_ir
 from jax_enzyme.signature import Binding, parse, parse_launch
 from jax_enzyme.signature.launch import Shape
-from jax_enzyme.transform.cuda import lower
+from jax_enzyme.transform.cuda.lower import lower
 from tests.cuda import device
 from tests.support.engine import Native, agree
 from tests.support.engine import together as three_way

@@ -31,7 +31,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock
 from jax_enzyme.primitives import compat, directions
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.signature.launch import Shape
-from jax_enzyme.transform import cuda
+from jax_enzyme.transform.cuda.lower import lower
 from jax_enzyme.xla_ffi import _ext, gpu
 from jax_enzyme.xla_ffi.call import Batch
 from jax_enzyme.xla_ffi.function import Function, Specialised
@@ -123,7 +123,7 @@ def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tu
     add_entries(module, made, dimensions, target(f"sm_{OLDEST}"))
     shape = Shape(geometry[0:3], geometry[3:6], geometry[6])  # pyright: ignore[reportArgumentType]
     module = inline_everything(module, [name])
-    lowered = cuda.lower(module, name, shape, {}, host().triple, str(target_machine().target_data))
+    lowered = lower(module, name, shape, {}, host().triple, str(target_machine().target_data))
     kernel = lowered.functions[name]
     kernel.prefix = ()
     parameters = Argument(T.PTR, ("noalias",), name="parameters")

@@ -11,10 +11,3 @@ guarded_loops
 lower       the whole way, from a module and a launch to a module
 launches    a host function, whose launches become calls of what `lower` makes of their kernels
 """
-
-from jax_enzyme.transform.cuda.accesses import AccessLog
-from jax_enzyme.transform.cuda.launches import host_function, launched_overlaps
-from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
-from jax_enzyme.transform.cuda.overlaps import Overlap
-
-__all__ = ["AccessLog", "Overlap", "host_function", "launched_overlaps", "lower", "shared_overlaps"]

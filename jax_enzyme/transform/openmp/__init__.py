@@ -1,7 +1,6 @@
 """OpenMP's directives as compilers lower them: first their serial meaning, then marks on the loops that were shared;
 and teams, for regions that ask for their thread."""
 
-from jax_enzyme.transform.openmp.accesses import LoopLog
 from jax_enzyme.transform.openmp.calls import TEAM
 from jax_enzyme.transform.openmp.sections import show_short_sections
 from jax_enzyme.transform.openmp.serial import check_exclusive, make_serial
@@ -10,7 +9,6 @@ from jax_enzyme.transform.openmp.teams import lower_teams
 
 __all__ = [
     "TEAM",
-    "LoopLog",
     "check_exclusive",
     "lower_teams",
     "make_serial",

@@ -25,8 +25,3 @@ endings      loops look at a flag, recursive functions at their stack
 insertion    where the checks go in
 outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel
 """
-
-from jax_enzyme.transform.sanitize.outside import BEHIND, CHECKED, sanitized, with_checked_promises, with_checks
-from jax_enzyme.transform.sanitize.promises import forget_progress
-
-__all__ = ["BEHIND", "CHECKED", "forget_progress", "sanitized", "with_checked_promises", "with_checks"]

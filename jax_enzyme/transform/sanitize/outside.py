@@ -51,6 +51,7 @@ from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
 from jax_enzyme.transform.sanitize.members import take_members_apart
+from jax_enzyme.transform.sanitize.names import BEHIND, CHECKED
 from jax_enzyme.transform.sanitize.narrow import is_checked
 from jax_enzyme.transform.sanitize.promises import promise_checks
 from jax_enzyme.transform.sanitize.registers import reveal, start_unwritten, unhide
@@ -59,8 +60,6 @@ from jax_enzyme.transform.sanitize.scalars import is_lifetime
 from jax_enzyme.transform.sanitize.written import Written
 from jax_enzyme.transform.stand_ins import stand_in
 
-CHECKED = "je.sanitized"
-BEHIND = "je.behind.checks"
 Checks = dict[I.Instruction, list[Check]]
 
 
