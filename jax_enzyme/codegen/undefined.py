@@ -58,6 +58,11 @@ def check_defined(program: Program, ruled: Collection[str]) -> None:
     )
 
 
+def undefined(program: Program, names: Collection[str], ruled: Collection[str]) -> list[str]:
+    """Those of some names that nobody defines who a program asks."""
+    return _unknown(names, ruled, tuple(map(opened, program.libraries)))
+
+
 def _fortran_names(unknown: Collection[str]) -> list[str]:
     """What to call instead of LAPACKE, which only hands its arguments on."""
     prefix = "LAPACKE_"

@@ -201,8 +201,10 @@ class _Given:
             program = replace(program, launch=parse_launch(signature, self.grid, self.block, self.shared))
         elif not (self.grid is None and self.block is None and self.shared is None):
             raise _launched_by_nobody(program)
+        ruled = [rule.symbol for rule in self.rules]
+        program = _without_undefined(program, ruled)
         _check_fits(program, signature)
-        _check_defined(program, [rule.symbol for rule in self.rules])
+        _check_defined(program, ruled)
         return Kernel(program, signature, checked_options(self.options))
 
 
@@ -343,6 +345,14 @@ def _check_fits(program: Program, signature: Signature) -> None:
     from jax_enzyme.codegen.fits import check_fits  # LLVM takes a while to load
 
     check_fits(program, signature)
+
+
+def _without_undefined(program: Program, ruled: Sequence[str]) -> Program:
+    if "extern_weak" not in program.ir:
+        return program
+    from jax_enzyme.codegen.weak_symbols import without_undefined  # LLVM takes a while to load
+
+    return without_undefined(program, ruled)
 
 
 def _check_defined(program: Program, ruled: Sequence[str]) -> None:

@@ -82,6 +82,20 @@ def test_everything_that_is_not_defined_is_listed_with_its_users() -> None:
     assert "`dgesv_` instead of `LAPACKE_dgesv`" in str(caught.value.remedy)
 
 
+def test_weak_declarations_of_what_nobody_defines_are_null() -> None:
+    weak = "__attribute__((weak))"
+    source = f"#include <math.h>\nextern {weak} double hook(double), scale;\nextern {weak} double sin(double);\n"
+    source += "static double (*table[])(double) = {hook, sin};\n"
+    source += "double f(double x) { return (hook ? hook(x) : x * x) + (&scale ? scale : 3) + "
+    source += "(table[0] ? 1 : 0) + (table[1] ? table[1](x) : 5); }"
+    with jax.enable_x64(True):
+        kernel = je.kernel(source, "f", "x: f64 -> f64", lang="c")
+        np.testing.assert_allclose(kernel(0.7), 0.49 + 3 + np.sin(0.7))
+        np.testing.assert_allclose(jax.grad(kernel)(0.7), 1.4 + np.cos(0.7))
+        other = je.kernel([source, "double hook(double x) { return 5 * x; }"], "f", "x: f64 -> f64", lang="c")
+        np.testing.assert_allclose(other(0.7), 3.5 + 3 + 1 + np.sin(0.7))
+
+
 @pytest.mark.parametrize(
     ("declared", "defined", "why"),
     [
