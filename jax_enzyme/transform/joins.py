@@ -17,12 +17,14 @@ follows from the thread's number alone, a phi would hide that it does, and it wo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence, Which
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.pass_managers import PLACES_STAY
+from jax_enzyme.ir.pass_managers import PLACES_STAY, Setting
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
@@ -34,11 +36,13 @@ _WORDS = (
 _ROTATED = ("always-inline", "globaldce", "sroa", "loop-simplify", "loop-rotate")
 
 
-def optimise_meetings(module: Module, meets: Which, differs: Which, *, unroll: bool = False) -> Module:
+def optimise_meetings(
+    module: Module, meets: Which, differs: Which, *, unroll: bool = False, settings: Sequence[Setting] = ()
+) -> Module:
     """`ir.passes.optimise` for a private module. `meets` says of an instruction that threads meet there, `differs` that
     its value is not the same for all of them."""
     if not any(meets(i) for f in module.functions.values() for i in f.instructions()):
-        return optimise(module, unroll=unroll)
+        return optimise(module, unroll=unroll, settings=settings)
     module = run(module, _ROTATED)
     kind = T.FunctionType(T.VOID, ())
     join = Function(T.PTR, kind, [], attributes=_WORDS, name=_JOIN)
@@ -46,7 +50,7 @@ def optimise_meetings(module: Module, meets: Which, differs: Which, *, unroll: b
     for function in module.functions.values():
         for block in _joining(function, meets, differs):
             block.instructions.insert(len(block.instructions) - 1, I.Call(T.VOID, "call", [join], kind))
-    module = optimise(module, unroll=unroll, settings=PLACES_STAY)
+    module = optimise(module, unroll=unroll, settings=(*PLACES_STAY, *settings))
     join = module.functions.pop(_JOIN, None)
     for function in module.functions.values():
         for block in function.blocks:

@@ -16,7 +16,8 @@ from jax_enzyme.analysis.flow import is_shuffle
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.frontends import load
-from jax_enzyme.ir.arrays import Vjp
+from jax_enzyme.ir.arrays import Jvp, Vjp
+from jax_enzyme.ir.instructions import Alloca
 from jax_enzyme.signature import Binding, parse, parse_launch
 from jax_enzyme.signature.launch import Shape
 from tests.cuda.device import agree, derived, on_cpu, results, three_way
@@ -25,10 +26,16 @@ from tests.support.native import KernelStatus
 
 
 def native(
-    source: str, signature: str, dims: dict[str, int], block: object, grid: object = 1, shared: int = 0
+    source: str,
+    signature: str,
+    dims: dict[str, int],
+    block: object,
+    grid: object = 1,
+    shared: int = 0,
+    head: str = "",
 ) -> Native:
     parsed = parse(signature)
-    program = load(f'#include <cuda_pipeline.h>\nextern "C" __global__ void kernel{source}', "kernel", "cuda")
+    program = load(f'{head}extern "C" __global__ void kernel{source}', "kernel", "cuda")
     return Native(replace(program, launch=parse_launch(parsed, grid, block, shared)), parsed, Binding.of(dims, {}))
 
 
@@ -201,6 +208,23 @@ def test_local_arrays_and_loops_that_differ_between_threads() -> None:
     }"""
     kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 21}, 4, 2)
     check(kernel, np.random.default_rng(6).normal(size=21))
+
+
+def test_sums_of_a_thread_are_in_registers() -> None:
+    """Also where the loops over them are long for LLVM, and longer in tangents than in the kernel."""
+    source = """(int n, const double *a, const double *b, double *y) {
+      double sums[64] = {}, p[8], q[8];
+      for (int k = 0; k < n; k++) {
+        for (int i = 0; i < 8; i++) p[i] = a[32 * k + threadIdx.x / 4 * 8 + i];
+        for (int i = 0; i < 8; i++) q[i] = b[32 * k + threadIdx.x % 4 * 8 + i];
+        for (int i = 0; i < 8; i++) for (int j = 0; j < 8; j++) sums[8 * i + j] += p[i] * q[j];
+      }
+      for (int i = 0; i < 64; i++) y[64 * threadIdx.x + i] = sums[i];
+    }"""
+    kernel = native(source, "n: i32, a: f64[n,32], b: f64[n,32], out y: f64[16,8,8]", {"n": 3}, 16)
+    tangents = derived(kernel, Jvp(tuple(b.is_input and b.is_floating for b in kernel.buffers)))
+    code = tangents.module.functions[tangents.symbols[0]]
+    assert not any(isinstance(i, Alloca) for i in code.instructions())
 
 
 def test_a_thread_that_leaves_after_it_wrote_what_others_read() -> None:
@@ -380,7 +404,8 @@ def test_vectors_between_global_and_shared_memory(memory: str, copy: str) -> Non
       float4 a = s[7 - t], b = s[t];
       y[t] = make_float4(a.x * b.y, a.y * b.z, a.z * b.w, a.w * b.x);
     }}"""
-    kernel = native(source, "x: f32[8,4], out y: f32[8,4]", {}, 8, shared=128 * ("extern" in memory))
+    shared = 128 * ("extern" in memory)
+    kernel = native(source, "x: f32[8,4], out y: f32[8,4]", {}, 8, 1, shared, "#include <cuda_pipeline.h>\n")
     x = np.random.default_rng(11).normal(size=(8, 4)).astype(np.float32)
     agree(three_way(kernel, [x], step=1e-2), tolerance=1e-5, difference_tolerance=1e-2)
 

@@ -3,12 +3,14 @@
 As for the CPU (`codegen.canonical`): everything is inlined, LLVM's -O2 without vectorising and unrolling, loops with
 preheader, single latch and exits of their own, two-way branches, one return. Two things are the device's own. Loops of
 fixed length that run over local arrays, or with shuffles in them, are unrolled: a thread's memory is slow, and it is
-known who reads a lane whose number is a constant. And where threads meet, what they write is not `noalias`: LLVM takes
+known who reads a lane whose number is a constant; loops that are long for LLVM (8 x 8 sums of a thread) where arrays
+become registers by that. And where threads meet, what they write is not `noalias`: LLVM takes
 memory behind such a parameter for untouched by any call, a barrier included.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.cfg import Cfg
@@ -20,6 +22,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, Module, callee_name, declared_name
+from jax_enzyme.ir.pass_managers import Setting
 from jax_enzyme.ir.passes import run
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.atomic_loops import lower_atomic_loops
@@ -39,6 +42,7 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 
 REGULAR = ("lower-switch", "mergereturn", "loop-simplify", "lcssa", "globaldce")
 _SPLIT_UP_TO = 16
+_LONG_LOOPS = (Setting("unroll-threshold-default", "1000", usual="150"),)
 _KERNEL_WORDS = ("ptx_kernel", "ptx_device")
 
 
@@ -71,19 +75,22 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
 
 
 def _optimised(module: Module) -> Module:
-    module = optimised(module)
-    if any(_has_loops_over_locals(f) or _shuffles_in_loops(f) for f in module.functions.values()):
-        module = optimised(module, unroll=True)
+    rolled = module = optimised(module)
+    if _local_arrays(rolled) or any(map(_shuffles_in_loops, rolled.functions.values())):
+        module = optimised(rolled, unroll=True)
+        if left := _local_arrays(module):
+            longer = optimised(rolled, unroll=True, settings=_LONG_LOOPS)
+            module = longer if _local_arrays(longer) < left else module
     return run(module, REGULAR)
 
 
-def optimised(module: Module, *, unroll: bool = False) -> Module:
+def optimised(module: Module, *, unroll: bool = False, settings: Sequence[Setting] = ()) -> Module:
     """What is marked inlined, and LLVM's -O2."""
-    return optimise_meetings(module, is_meeting, _differs, unroll=unroll)
+    return optimise_meetings(module, is_meeting, _differs, unroll=unroll, settings=settings)
 
 
-def _has_loops_over_locals(function: Function) -> bool:
-    return any(isinstance(i, I.Alloca) for i in function.instructions())
+def _local_arrays(module: Module) -> int:
+    return sum(isinstance(i, I.Alloca) for f in module.functions.values() for i in f.instructions())
 
 
 def _shuffles_in_loops(function: Function) -> bool:
