@@ -9,9 +9,10 @@
 A sum in the order of the source keeps LLVM from making vectors of a whole loop, and so does memory that one iteration
 adds to after the other (`a[3 * i] += f; a[3 * j] -= f` for pairs): divisions, roots and calls of `math.h` are scalar
 then, at a multiple of what they cost in vectors. Here all that they need and that no iteration changes is copied into a
-loop of its own, in front; what the rest needs of it passes through local memory. Branches are copied with it, so that
-nothing is computed or read that was not before. Nothing rounds otherwise; calls of `math.h` are those of vectors.
-Rows that are the same whenever a loop runs have been taken out before (`rows_once`).
+loop of its own, in front; what the rest needs of it passes through local memory. What is stored of it to memory that
+nothing else of the loop comes to, as the tape is, is stored there. Branches are copied with it, so that nothing is
+computed or read that was not before. Nothing rounds otherwise; calls of `math.h` are those of vectors. Rows that are
+the same whenever a loop runs have been taken out before (`rows_once`).
 """
 
 from __future__ import annotations
@@ -56,11 +57,12 @@ _ENDS = (I.Branch, I.CondBranch, I.Switch)
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What of a loop may come first (`early`: it depends on nothing that iterations hand on or write), and of that what
-    passes through memory (`kept`)."""
+    """What of a loop may come first (`early`: it depends on nothing that iterations hand on or write), of that what
+    passes through memory (`kept`), and the stores that come first as well (`moved`)."""
 
     early: frozenset[Value]
     kept: tuple[I.Instruction, ...]
+    moved: frozenset[I.Instruction]
 
 
 def compute_early(module: Module) -> None:
@@ -114,9 +116,10 @@ class _Function:
         conditions = [v for b in blocks if b is not loop.latches[0] for v in b.terminator.operands[:1]]
         if not set(conditions) & set(inside) <= early:
             return None
-        kept = tuple(kept_of(early, inside))
+        moved = _moved(early, inside)
+        kept = tuple(kept_of(early | moved, inside))
         size = sum(self._layout.store_size(i.type) for i in kept)
-        return _Parts(early, kept) if kept and size * _STRIP <= _BYTES else None
+        return _Parts(early, kept, moved) if kept and size * _STRIP <= _BYTES else None
 
 
 def _early(loop: Loop, inside: list[I.Instruction]) -> frozenset[Value]:
@@ -135,6 +138,14 @@ def _early(loop: Loop, inside: list[I.Instruction]) -> frozenset[Value]:
                 fits = isinstance(instruction, (*PLAIN, I.Phi, I.Call)) and late.isdisjoint(instruction.operands)
         (early if fits else late).add(instruction)
     return frozenset(early)
+
+
+def _moved(early: frozenset[Value], inside: list[I.Instruction]) -> frozenset[I.Instruction]:
+    """The stores of what comes first, to memory that nothing else of the loop comes to."""
+    accesses = [i for i in inside if isinstance(i, I.Load | I.Store)]
+    own = set(inside)
+    late = {root_of(a.operands[-1]) for a in accesses if isinstance(a, I.Load) or not own & set(a.operands) <= early}
+    return frozenset(a for a in accesses if isinstance(a, I.Store) and stays(root_of(a.operands[-1]), late))
 
 
 def _may_be_split(instruction: I.Instruction) -> bool:
@@ -226,7 +237,9 @@ class _Split:
         for block in old:
             at = Builder(new[block])
             for instruction in block.instructions[:-1]:
-                if instruction in early:
+                if instruction in self._parts.moved:
+                    made.append(at.insert(with_operands(instruction, instruction.operands)))
+                elif instruction in early:
                     copies[instruction] = copy = with_operands(instruction, instruction.operands)
                     made.append(at.insert(copy))
             for value in self._parts.kept:
@@ -262,6 +275,8 @@ class _Split:
         Builder(before).br(header)
         for phi, start in starts.items():
             self._enter(phi, start, before)
+        for block in self._loop.blocks:
+            block.instructions[:] = [i for i in block.instructions if i not in self._parts.moved]
         place = load_instead(self._function, self._loop, self._memory, before)
         end = latch.instructions.pop()
         at = Builder(latch)

@@ -88,3 +88,14 @@ void arms(int n, int m, double c, const double *x, double *t, double *y) {
         }
     }
 }
+
+/* What goes to `r` nothing else of the loop needs to come first for; `z` is read. */
+double recorded(int n, const double *x, double *r, double *z) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        r[i] = sqrt(x[i]);
+        z[i] += 1 / x[i];
+        total += z[i] / r[i];
+    }
+    return total;
+}

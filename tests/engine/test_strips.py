@@ -9,6 +9,7 @@ import pytest
 
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.long_loops import root_of
 from jax_enzyme.codegen.strips import compute_early
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
@@ -45,6 +46,7 @@ CASES = {
     "tabled, not reached": _tabled("tabled", -1.3),
     "tabled anew": _tabled("tabled_anew", 1.3),
     "arms": _tabled("arms", -1.3),
+    "recorded": _case("recorded", "n: i32, x: f64[n], out r: f64[n], inout z: f64[n] -> f64", x=40, z=40),
     "stages": _case("stages", "n: i32, c: f64, inout y: f64[n * 64]", y=192, c=()),
 }
 
@@ -89,6 +91,16 @@ def test_sums_keep_their_order(n: int) -> None:
 )
 def test_loops(row: Case, loops: int) -> None:
     assert len(_loops(row).all) == loops
+
+
+def test_stores_to_memory_of_their_own_come_first() -> None:
+    """`r` is stored with the roots, and beside it what `z` needs of them in local memory."""
+    early, late = ([i for b in loop.blocks for i in b.instructions] for loop in _loops(CASES["recorded"]).all)
+    if any(isinstance(i, I.Store) and root_of(i.operands[1]).name.endswith("z") for i in early):
+        early, late = late, early
+    named = [[root_of(i.operands[1]).name for i in part if isinstance(i, I.Store)] for part in (early, late)]
+    assert sum(name.endswith("r") for name in named[0]) == 1
+    assert [name[-1:] for name in named[1]] == ["z"]
 
 
 @pytest.mark.parametrize(("name", "stored"), [("tabled", 0), ("tabled, not reached", 0), ("tabled anew", 1)])
