@@ -50,18 +50,23 @@ class Written:
         return Written(first + sum(run.low for run in runs), size, tuple(steps))
 
     @property
+    def end(self) -> int:
+        """The byte behind the last one."""
+        return self.first + self.size + sum(gap * (count - 1) for gap, count in self.steps)
+
+    @property
     def total(self) -> int:
         """So many bytes, each as often as it is written."""
         return self.size * prod(count for _, count in self.steps)
 
 
-def are_all(written: Iterable[Written], size: int) -> bool:
-    """Whether accesses write all bytes of a buffer."""
+def are_all(written: Iterable[Written], end: int, start: int = 0) -> bool:
+    """Whether accesses write all bytes of a buffer from `start` up to `end`."""
     starts: dict[tuple[tuple[int, int], ...], list[_Bytes]] = {}
     for access in written:
         starts.setdefault(access.steps, []).append((access.first, access.first + access.size))
     parts = [part for steps, own in starts.items() for part in _spread(own, steps)]
-    return any(first <= 0 and end >= size for first, end in _joined(parts))
+    return any(first <= start and behind >= end for first, behind in _joined(parts))
 
 
 def _spread(starts: Iterable[_Bytes], steps: Iterable[tuple[int, int]]) -> list[_Bytes]:

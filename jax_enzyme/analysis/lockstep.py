@@ -7,10 +7,14 @@ leaves in memory. Of each object that the loop writes one of these is proved:
 
 - *divided*: no iteration writes a byte that another one touches (`analysis.independence`, or pair by pair
   `analysis.later_writes`),
-- *renewed*: each iteration has written all of it before it reads any, or clears all of it in the end, as the reverse of
-  such a loop does (`PrivateMemory.renewal`); so iterations may have copies, and what is there behind the loop is what
-  the last iteration left,
-- *added to*: at places that are the same for all iterations, by sums whose order is free (`reassoc`).
+- *renewed*: each iteration has written all that it touches of it before it reads any, or clears all of that in the end,
+  as the reverse of such a loop does (`PrivateMemory.renewal`); so iterations may have copies, and what is there behind
+  the loop is what the last iteration left,
+- *added to*: by sums whose order is free (`reassoc`), at places that are the same for all iterations; or at places that
+  differ for those of a block, each number loaded, added to and stored again before any other.
+
+A store of the same number to the same place in all iterations, as of what they share to the tape, is one for all: of
+such an object all else is divided.
 
 What iterations hand on are counters, sums whose order is free, and sums of one addition in the order of the source.
 
@@ -21,7 +25,7 @@ before, where it is an integer or an address (a number); or any (None).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -35,7 +39,7 @@ from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
-from jax_enzyme.analysis.private_memory import Renewal
+from jax_enzyme.analysis.private_memory import Renewed
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name, is_fused
@@ -87,11 +91,23 @@ class Lockstep:
     counters: tuple[tuple[I.Phi, int], ...]
     ordered: Mapping[I.Phi, I.Instruction]
     free: frozenset[I.Phi]
-    renewed: Mapping[Value, tuple[Renewal, int, int]]
+    renewed: Mapping[Value, tuple[Renewed, int, int]]
     added: Mapping[I.Instruction, I.Instruction]
     shapes: Mapping[Value, int | None]
     sites: Mapping[I.Instruction, Value]
     """The objects that are renewed or added to, by access."""
+
+
+@dataclass(eq=False)
+class _Memory:
+    """Of a `Lockstep`, and besides: stores that are the same in all iterations, and the loads and stores of what is
+    added to at places that differ."""
+
+    renewed: dict[Value, tuple[Renewed, int, int]] = field(default_factory=dict)
+    added: dict[I.Instruction, I.Instruction] = field(default_factory=dict)
+    sites: dict[I.Instruction, Value] = field(default_factory=dict)
+    common: list[I.Store] = field(default_factory=list)
+    scattered: list[I.Load | I.Store] = field(default_factory=list)
 
 
 class InLockstep(Independence):
@@ -207,9 +223,11 @@ class InLockstep(Independence):
         memory = self._memory_of(loop)
         if memory is None:
             return None
-        renewed, added, sites = memory
+        renewed, added, sites = memory.renewed, memory.added, memory.sites
         shapes = self._shapes(loop, counters, free, ordered, sites)
-        if shapes is None:
+        if shapes is None or any(o in shapes for store in memory.common for o in store.operands):
+            return None
+        if any(abs(shapes.get(a.operands[-1]) or 0) < self._size(a) for a in memory.scattered):
             return None
         width = self._width(loop)
         if (
@@ -260,17 +278,9 @@ class InLockstep(Independence):
     def _home(self, instruction: I.Instruction) -> BasicBlock:
         return self._facts.block_of[instruction]
 
-    def _memory_of(
-        self, loop: Loop
-    ) -> (
-        tuple[dict[Value, tuple[Renewal, int, int]], dict[I.Instruction, I.Instruction], dict[I.Instruction, Value]]
-        | None
-    ):
-        """What is renewed, what is added to, and by which accesses; None where an object is neither of these, nor
-        divided."""
-        renewed: dict[Value, tuple[Renewal, int, int]] = {}
-        added: dict[I.Instruction, I.Instruction] = {}
-        sites: dict[I.Instruction, Value] = {}
+    def _memory_of(self, loop: Loop) -> _Memory | None:
+        """What each object that a loop writes is to its iterations; None where it is nothing that is known."""
+        found = _Memory()
         for item in self._written(loop):
             places = self._places(item, loop)
             if not isinstance(places, str) and overlap(places) is None:
@@ -278,30 +288,51 @@ class InLockstep(Independence):
             inside = list(self._of(item, loop))
             if item.site is None or not self._is_own(item) or any(len(a.objects) != 1 for a in inside):
                 return None
-            if self._are_divided(inside, loop):
+            meeting = self._meeting(inside, loop)
+            if all(write is a and isinstance(write.instruction, I.Store) for write, a in meeting):
+                found.common.extend(write.instruction for write, _ in meeting if isinstance(write.instruction, I.Store))
                 continue
             if not all(_is_simple(a) and I.base_of(a.pointer) is item.site for a in inside):
                 return None
             how = self._renewal(item, inside, loop)
             if how is not None:
-                renewed[item.site] = how
+                found.renewed[item.site] = how
             elif self._added_to(inside, loop) is not None and (stores := self._free_stores(inside, loop)) is not None:
-                added |= stores
+                if any(self._step(a, loop) for a in stores):
+                    if not self._are_undisturbed(stores, inside):
+                        return None
+                    found.scattered += [*stores, *stores.values()]
+                    continue
+                found.added |= stores
             else:
                 return None
-            sites |= {a.instruction: item.site for a in inside}
-        return (renewed, added, sites) if self._width(loop) * _bytes(renewed) <= _BYTES else None
+            found.sites |= {a.instruction: item.site for a in inside}
+        return found if self._width(loop) * _bytes(found.renewed) <= _BYTES else None
 
-    def _are_divided(self, inside: list[Access], loop: Loop) -> bool:
-        """Does no iteration write what another one touches, pair by pair: row i of a matrix, where all read row j?"""
+    def _meeting(self, inside: list[Access], loop: Loop) -> list[tuple[Access, Access]]:
+        """The writes of one iteration and the accesses of others that may touch the same, pair by pair: none for row i
+        of a matrix, where all read row j."""
         pairs = ((write, a) for write in inside if write.writes for a in inside)
-        return all(self._later.are_divided(write, a, loop) for write, a in pairs)
+        return [(write, a) for write, a in pairs if not self._later.are_divided(write, a, loop)]
+
+    def _are_undisturbed(self, stores: Mapping[I.Store, I.Load], inside: list[Access]) -> bool:
+        """Is each number stored again before another one of the object is loaded or stored? Then each is added to for
+        all iterations of a block at once, whichever of these add to the same place by another access."""
+        others = {a.instruction for a in inside}
+        for store, load in stores.items():
+            block = self._home(load)
+            if self._home(store) is not block or list(stores.values()).count(load) != 1:
+                return False
+            row = block.instructions
+            if not others.isdisjoint(row[row.index(load) + 1 : row.index(store)]):
+                return False
+        return True
 
     @cached_property
     def _later(self) -> LaterWrites:
         return LaterWrites(self._facts, self._layout)
 
-    def _renewal(self, item: MemoryObject, inside: list[Access], loop: Loop) -> tuple[Renewal, int, int] | None:
+    def _renewal(self, item: MemoryObject, inside: list[Access], loop: Loop) -> tuple[Renewed, int, int] | None:
         """How an object is renewed, where all its numbers are of one size and lie at multiples of that, with it and the
         object's own."""
         sizes = {a.size for a in inside if isinstance(a.instruction, I.Load | I.Store)}
@@ -323,14 +354,14 @@ class InLockstep(Independence):
             return False
         return all(by % each == 0 for by in (address - Polynomial.atom(self._facts.leaf(site))).terms.values())
 
-    def _free_stores(self, inside: list[Access], loop: Loop) -> dict[I.Instruction, I.Instruction] | None:
+    def _free_stores(self, inside: list[Access], loop: Loop) -> dict[I.Store, I.Load] | None:
         """The stores of what is added to numbers in an object, with the loads of these; None where an order is kept."""
-        found: dict[I.Instruction, I.Instruction] = {}
+        found: dict[I.Store, I.Load] = {}
         for load in (a.instruction for a in inside if isinstance(a.instruction, I.Load)):
             sum_ = self._free_sum(load, loop)
             if sum_ is None:
                 return None
-            found |= {user: load for user, _ in sum_.ends}
+            found |= {user: load for user, _ in sum_.ends if isinstance(user, I.Store)}
         return found
 
     def _free_sum(self, start: I.Instruction, loop: Loop) -> Chain | None:
@@ -444,7 +475,7 @@ def _work(instruction: I.Instruction) -> int:
             return 0
 
 
-def _bytes(renewed: Mapping[Value, tuple[Renewal, int, int]]) -> int:
+def _bytes(renewed: Mapping[Value, tuple[Renewed, int, int]]) -> int:
     return sum(size for _, _, size in renewed.values())
 
 

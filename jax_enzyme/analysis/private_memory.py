@@ -14,6 +14,7 @@ the last one wrote to the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from jax_enzyme.analysis.accesses import Access, clears
@@ -32,11 +33,21 @@ from jax_enzyme.remembered import remembered
 
 
 class Renewal(Enum):
-    """An iteration writes all of an object before it reads or writes any of it again; or it clears all in the end, and
-    so finds zeros, but for the first one."""
+    """An iteration writes all that it touches of an object before it reads or writes any of it again; or it clears all
+    in the end, and so finds zeros, but for the first one."""
 
     WRITTEN = "written"
     CLEARED = "cleared"
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """How an object is renewed, and the bytes of it that are: the first, and the one behind the last. Iterations touch
+    no others."""
+
+    how: Renewal
+    first: int
+    end: int
 
 
 class PrivateMemory:
@@ -69,25 +80,31 @@ class PrivateMemory:
             return True
         return anew or self._is_used_anew(item, inside, loop, marks)
 
-    def renewal(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int) -> Renewal | None:
-        """How all bytes of an object, of this size, are new in each iteration of a loop, and behind the last one what
-        that one left: whoever uses it elsewhere, and whatever it holds before. `inside`: its accesses in the loop."""
+    def renewal(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int) -> Renewed | None:
+        """How all bytes of an object of this size, or all that a loop touches, are new in each iteration, and behind
+        the last one what that one left: whoever uses it elsewhere, and whatever it holds before. `inside`: its accesses
+        in the loop."""
         if len(loop.latches) != 1 or loop.exiting != loop.latches:
             return None
         for child in loop.children:
             if all(self._facts.block_of[a.instruction] in child for a in inside):
                 once = child.preheader is not None and self._facts.once_per_iteration(child.preheader, loop)
                 return self.renewal(item, inside, child, size) if once else None
-        swept = {a.instruction: s for a in inside if a.writes and (s := self._swept(a, item, loop)) is not None}
+        touched = {a.instruction: self._swept(a, item, loop) for a in inside}
+        known = [bytes_ for bytes_ in touched.values() if bytes_ is not None]
+        start, end = 0, size
+        if known and len(known) == len(touched):
+            start, end = min(k.first for k in known), max(k.end for k in known)
+        swept = {a.instruction: s for a in inside if a.writes and (s := touched[a.instruction]) is not None}
         reads = [a.instruction for a in inside if a.reads]
         first = [w for w in swept if all(self._in_order(w, r, loop) for r in reads)]
         rest = [a.instruction for a in inside if a.writes and a.instruction not in first]
-        if are_all((swept[w] for w in first if all(self._in_order(w, o, loop) for o in rest)), size):
-            return Renewal.WRITTEN
+        if are_all((swept[w] for w in first if all(self._in_order(w, o, loop) for o in rest)), end, start):
+            return Renewed(Renewal.WRITTEN, start, end)
         last = [w for w in swept if clears(w)]
         others = [a.instruction for a in inside if a.writes and a.instruction not in last]
         ends = (swept[w] for w in last if all(self._is_over(o, w, loop) for o in others))
-        return Renewal.CLEARED if are_all(ends, size) else None
+        return Renewed(Renewal.CLEARED, start, end) if are_all(ends, end, start) else None
 
     def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in an iteration, and out of reach of all others?"""

@@ -204,10 +204,10 @@ class _Rewriting:
     def _memory(self, before: BasicBlock, start: BasicBlock) -> list[BasicBlock]:
         """Makes the copies of memory, and what fills them between two blocks."""
         made: list[BasicBlock] = []
-        for site, (how, each, size) in self._share.renewed.items():
+        for site, (renewed, each, size) in self._share.renewed.items():
             kind = T.ArrayType(size * self._width, T.I8)
             wide = self._wide[site] = local(self._root, kind, _ALIGNMENT)
-            if how is Renewal.WRITTEN:
+            if renewed.how is Renewal.WRITTEN:
                 continue
             at = Builder(before)
             zeros = (wide, const_int(T.I8, 0), const_int(T.I64, size * self._width))
@@ -215,13 +215,13 @@ class _Rewriting:
             block, behind = BasicBlock(), BasicBlock()
             at.br(block)
             at = Builder(block)
-            number = at.phi(T.I64, [(const_int(T.I64, 0), before)])
+            number = at.phi(T.I64, [(const_int(T.I64, renewed.first // each), before)])
             type_ = T.IntType(8 * each)
             place = at.gep(type_, site, [number])
             value = at.load(type_, place, 1)
             at.store(value, at.gep(T.VectorType(self._width, type_), wide, [number]), each)
             at.store(const_int(type_, 0), place, 1)
-            at.count_on(number, block, const_int(T.I64, size // each), behind)
+            at.count_on(number, block, const_int(T.I64, renewed.end // each), behind)
             made += [block, behind]
             before = behind
         Builder(before).br(start)
@@ -395,6 +395,9 @@ class _Rewriting:
         if store in self._share.added:
             total = self._added_up(at, self._lanes(at, value), self._loaded[self._share.added[store]])
             self._kept(store, at.store(total, self._first(pointer), store.align))
+            return
+        if site is None and not {value, pointer} & self._share.shapes.keys():
+            self._kept(store, at.store(self._first(value), self._first(pointer), store.align))
             return
         lanes = self._lanes(at, value)
         if site is not None:

@@ -210,3 +210,39 @@ double matrices(int n, int d, const double *x, double *u) {
     }
     return total;
 }
+
+/* A system for each row of `u`, read with the rows beside it. All but the last number of `c` and of `d` is an
+   iteration's own, and `c` is the same for all; in reverse, iterations add to the rows of each other. */
+void systems(int n, int d, double r, const double *u, double *c, double *e, double *v) {
+    for (int i = 1; i <= n; i++) {
+        c[0] = e[0] = 0;
+        for (int j = 1; j + 1 < d; j++) {
+            double b = r * u[(i - 1) * d + j] + u[i * d + j] + r * u[(i + 1) * d + j], pivot = 1 + 2 * r + r * c[j - 1];
+            c[j] = -r / pivot;
+            e[j] = (b + r * e[j - 1]) / pivot;
+        }
+        double *row = v + (i - 1) * d;
+        row[d - 1] = 0;
+        for (int j = d - 2; j > 0; j--) row[j] = e[j] - c[j] * row[j + 1];
+        row[0] = 0;
+    }
+}
+
+/* Sums whose order is free are added to two places, which the next iteration adds to as well: one after the other, or
+   both loaded before either is stored. */
+void windows(int n, int d, int both, const double *a, const double *x, double *y) {
+#pragma clang fp reassociate(on)
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < d; j++)
+            for (int k = 0; k < d; k++) sum = sum * 0.5 + a[j] * a[k] * x[i];
+        if (both) {
+            double first = y[i], second = y[i + 1];
+            y[i + 1] = second + sum;
+            y[i] = first + sum;
+        } else {
+            y[i] += sum;
+            y[i + 1] += sum;
+        }
+    }
+}

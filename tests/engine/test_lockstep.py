@@ -81,6 +81,13 @@ def _above(first: int) -> Case:
     return Case("above", "n: i32, d: i32, first: i32, w: f64[d], inout a: f64[n,d]", arguments, file=OWN)
 
 
+def _windows(both: int) -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        return {"both": both, "a": r.uniform(-1, 1, D), "x": r.normal(size=40), "y": r.normal(size=41)}
+
+    return Case("windows", "n: i32, d: i32, both: i32, a: f64[d], x: f64[n], inout y: f64[n + 1]", arguments, file=OWN)
+
+
 TOGETHER = {
     "factor": _factor(67),
     "above": _above(1),
@@ -97,6 +104,7 @@ TOGETHER = {
     "looked up": _looked_up(),
     "left": _case("left", "n: i32, d: i32, a: f64[d], inout u: f64[d], inout y: f64[n]", a=D, u=D, y=33),
     "matrices": _case("matrices", "n: i32, d: i32, x: f64[n,d], inout u: f64[d,d] -> f64", x=(40, D), u=(D, D)),
+    "windows": _windows(0),
     "shorter": _case("shorter", "n: i32, d: i32, w: f64[d], x: f64[n,d], inout y: f64[n]", w=D, x=(70, D), y=70),
 }
 APART = {
@@ -107,8 +115,19 @@ APART = {
     "decaying": _case("decaying", "n: i32, d: i32, a: f64[d], x: f64[n] -> f64", a=D, x=40),
     "histogram": _histogram(),
     "above, with what was written": _above(0),
+    "windows, both at once": _windows(1),
     "ragged": _case("ragged", "n: i32, a: f64[n], x: f64[n] -> f64", a=40, x=40),
 }
+
+
+SYSTEMS = _case(
+    "systems",
+    "n: i32, d: i32, r: f64, u: f64[n + 2,d], inout c: f64[d], inout e: f64[d], out v: f64[n,d]",
+    r=(),
+    u=(35, D),
+    c=D,
+    e=D,
+)
 
 
 def _changes(row: Case, *, in_reverse: bool = False) -> bool:
@@ -167,6 +186,13 @@ def _check_values(row: Case, *given: Any) -> None:
 @pytest.mark.parametrize("name", ["columns", "distances"])
 def test_both_sweeps(name: str) -> None:
     assert _changes(TOGETHER[name], in_reverse=True)
+
+
+def test_parts_of_memory_and_sums_in_each_others_places() -> None:
+    """In one function, the forward sweep stores what all iterations share to one place of the tape."""
+    assert _changes(SYSTEMS)
+    assert _changes(SYSTEMS, in_reverse=True)
+    three_way.check(through_engine.subject(SYSTEMS), SYSTEMS)
 
 
 def test_threads_share_blocks_of_iterations() -> None:
