@@ -127,8 +127,11 @@ def _return_integer(function: Function, defined: T.Type) -> None:
 
 def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
     """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `numbers`
-    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, with its binary interface."""
+    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, with its binary interface. Their
+    variables are those of all kinds: one may begin a message, and the rules of another wait for it."""
     module = parse(_text(numbers, symbols))
+    if isinstance(numbers, tuple):
+        _name_by_numbers(module, numbers[1])
     for function in module.functions.values():
         function.attributes = _plain(module, function.attributes)
         if not function.is_declaration:
@@ -145,6 +148,19 @@ def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
                 instruction.attributes = _plain(module, instruction.attributes)
     module.attribute_groups, module.metadata, module.named_metadata = {}, {}, {}
     return module
+
+
+def _name_by_numbers(module: Module, letter: str) -> None:
+    """Gives what the rules of MPI call a name of its own for each kind of numbers, as the rules have: a module may have
+    those of several kinds. So it does to their texts: a kernel's own are called the same."""
+    for function in module.functions.values():
+        if not function.is_declaration and library_of(function.name) is None:
+            function.name = f"{function.name}_{letter}"
+    for variable in module.globals.values():
+        if "private" in variable.prefix:
+            variable.name = f"je_mpi{variable.name}_{letter}"
+    module.functions = {function.name: function for function in module.functions.values()}
+    module.globals = {variable.name: variable for variable in module.globals.values()}
 
 
 def _said(module: Module, instruction: I.Instruction) -> list[tuple[str, MDValue]]:

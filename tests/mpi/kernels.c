@@ -1,4 +1,5 @@
 /* Kernels of processes: each has x and makes y, of n numbers. */
+#include <complex.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -162,6 +163,17 @@ void others(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] += most[i] * least[i];
     free(most);
     free(least);
+}
+
+/* Numbers of two kinds in one reduction, which is complex and real. */
+void kinds(int n, const double *x, double *y) {
+    double _Complex *z = malloc(n * sizeof *z), *sum = malloc(n * sizeof *sum);
+    for (int i = 0; i < n; i++) z[i] = x[i] + x[i] * x[i] * I;
+    MPI_Allreduce(z, sum, n, MPI_C_DOUBLE_COMPLEX, MPI_SUM, WORLD);
+    MPI_Allreduce(x, y, n, MPI_DOUBLE, MPI_MAX, WORLD);
+    for (int i = 0; i < n; i++) y[i] = cimag(sum[i] * sum[i]) * x[i] + y[i] * x[i] * x[i];
+    free(z);
+    free(sum);
 }
 
 void in_place(int n, const double *x, double *y) {

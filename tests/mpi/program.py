@@ -130,6 +130,11 @@ def others(x: jax.Array) -> jax.Array:
     return e.prod(0) * x + e.max(0) * e.min(0) * x**2
 
 
+def kinds(x: jax.Array) -> jax.Array:
+    z = x.sum(0) + 1j * (x**2).sum(0)
+    return (z * z).imag * x + x.max(0) * x**2
+
+
 def asked(x: jax.Array) -> jax.Array:
     y = jnp.roll(x, 1, axis=0) ** 2 + 2 * jnp.roll(x, -1, axis=0) ** 2
     return y * x + jnp.roll(y, 1, axis=0) ** 2
@@ -198,6 +203,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "records": records,
     "by_the_first": lambda x: x**3 * x[0],
     "others": others,
+    "kinds": kinds,
     "in_place": in_place,
     "gathered": gathered,
     "uneven": uneven,
