@@ -133,19 +133,61 @@ def _among_bits(question: I.Compare, numbers: Sequence[Value], parts: _Parts) ->
     """The answer for the numbers that bits are of."""
     if not parts.all:
         return question.predicate == "eq" if question.predicate in ("eq", "ne") else None
-    if any(part not in numbers for part in parts.given) or len({n.type for n in numbers}) != 1:
+    if len({n.type for n in numbers}) != 1:
         return None
     kind = str(numbers[0].type)
+    if any(part not in numbers for part in parts.given):
+        return _among_given(question, kind, numbers, parts)
+    if _Samples({number: np.ones(1, KINDS[kind]) for number in numbers}).of(question) is None:
+        return question.predicate == "eq" if question.predicate in ("eq", "ne") else None
     if len(numbers) == 1:
         tried = _neighbourhoods(kind, parts.constants)
         answers = (_told_apart(question, {numbers[0]: near}, count) for near, count in tried)
         return next((answer for answer in answers if answer is not None), None)
-    if len(numbers) > 2 or any(isinstance(part, I.Call) for part in parts.computed):
-        return None
+    ways = _one_of_many(kind, numbers, parts.constants) if question.predicate in ("eq", "ne") else ()
+    answers = (_told_apart(question, *one) for one in ways)
+    answer = next((answer for answer in answers if answer is not None), None)
+    if answer is not None or len(numbers) > 2 or any(isinstance(part, I.Call) for part in parts.computed):
+        return answer
     every = np.array(_DIFFERENT, KINDS[kind])
     x, y = np.meshgrid(every, every)
     either = [np.append(every, v[x != y]) for v in (x, y)]
     return _told_apart(question, dict(zip(numbers, either, strict=True)), len(every))
+
+
+def _among_given(question: I.Compare, kind: str, numbers: Sequence[Value], parts: _Parts) -> bool | None:
+    """The answer for numbers whose bits are compared with integers that may be any (`bits == key`): that it is these,
+    if what is made of the bits is another integer for all numbers around one."""
+    if question.predicate not in ("eq", "ne"):
+        return None
+    own = {value for value in led_to(numbers, parts.computed, _operands) if value in parts.computed}
+    sides = [side for side in question.operands if side in own]
+    if len(sides) != 1 or not _given(sides[0], parts) <= {*numbers}:
+        return question.predicate == "eq"
+    tried = _one_of_many(kind, numbers, parts.constants)
+    told = any(_told_apart_as_integers(sides[0], *one) for one in tried)
+    return question.predicate == "eq" if told else None
+
+
+def _given(value: Value, parts: _Parts) -> set[Value]:
+    """What a part of a question is made of, but for constants: numbers for their bits."""
+    computed = set(parts.computed)
+    found = reached([value], lambda v: _operands(v) if v in computed else ())
+    return {v for v in found if v not in computed and not isinstance(v, Constant)}
+
+
+def _one_of_many(
+    kind: str, numbers: Sequence[Value], constants: Iterable[Constant]
+) -> Iterator[tuple[dict[Value, Sample], int]]:
+    """Samples of numbers, all of which are the same in the first ones, of which there are so many, and one of them
+    another one in the others."""
+    steps = np.exp2(-np.arange(1, np.finfo(KINDS[kind]).nmant + 1, 3))
+    some = (1.5 * np.concatenate(([1], 1 - steps, 1 + steps))).astype(KINDS[kind])
+    around = [*_neighbourhoods(kind, constants), (some, 1)]
+    for number in numbers[:_MOST_NUMBERS]:
+        for near, count in around:
+            rest = np.full(len(near), near[0])
+            yield {other: near if other is number else rest for other in numbers}, count
 
 
 def integers_read(question: I.Compare) -> Sequence[I.Load]:
@@ -292,6 +334,15 @@ def _told_apart(question: I.Instruction, given: Mapping[Any, Sample], count: int
     if np.any(answers[:count] != answers[0]) or np.any(answers[count:] == answers[0]):
         return None
     return bool(answers[0])
+
+
+def _told_apart_as_integers(value: Value, given: Mapping[Any, Sample], count: int) -> bool:
+    """Whether an integer is the same for the first samples, and another one for all others."""
+    found = _Samples(given).of(value)
+    if found is None:
+        return True
+    every = np.broadcast_to(found, len(next(iter(given.values()))))
+    return not (np.any(every[:count] != every[0]) or np.any(every[count:] == every[0]))
 
 
 def _parts(question: I.Instruction) -> _Parts:

@@ -802,3 +802,22 @@ double slope(double x, double y, double z) {
   double s = (x - y) / (2 * z);
   return isnan(s) ? s : s * s;
 }
+
+// bits of several numbers at once, and bits that an integer is held against
+double bits_of_three(int n, const double *x) {
+  uint64_t any = 0;
+  for (int i = 0; i < 3; i++) any |= bits_of(x[i]) << 1;
+  return any == 0 ? 0 : x[0] + 2 * x[1] + 3 * x[2];
+}
+
+double counted_bits(double x, double z) {
+  return __builtin_popcountll(bits_of(x) | bits_of(z)) == 0 ? 0 : x + 2 * z;
+}
+
+double known_key(double x, double z, int64_t key) {
+  return bits_of(x) == key ? z : x + z;
+}
+
+double known_exponent(double x, double z, int64_t key) {
+  return (bits_of(x) >> 52) == key ? x * x : z * z;
+}

@@ -123,6 +123,9 @@ UNPROVED: dict[str, Row] = {
     "bytes_in_turn": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "exponent_alone": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "high_half": ("n: i32, x: f64[n] -> f64", (np.zeros(2),)),
+    "bits_of_three": ("n: i32, x: f64[n] -> f64", (np.zeros(3),)),
+    "counted_bits": ("x: f64, z: f64 -> f64", (0.0, 0.0)),
+    "known_key": ("x: f64, z: f64, key: i64 -> f64", (0.0, 0.6, np.int64(0))),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
@@ -142,6 +145,7 @@ SILENT: dict[str, Row] = {
     "put_in_order": ("x: f64, z: f64 -> f64", (0.6, 0.6)),
     "guarded_result": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "told_apart": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "known_exponent": ("x: f64, z: f64, key: i64 -> f64", (1.3, 0.6, np.int64(1023))),
     "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 
