@@ -204,7 +204,7 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
     varied = [points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if w]
     outputs = [points_to.objects[a] for a, s in zip(arguments, step.seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)
-    refuse_unprovable(words, activity, rules, survey.origin)
+    activity = refuse_unprovable(words, activity, rules, survey.origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)
     sites: tuple[Value, ...] = (*arguments, *root.instructions(), *module.globals.values())

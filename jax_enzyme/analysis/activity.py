@@ -51,8 +51,12 @@ class Activity:
         rules: Rules,
         inputs: Collection[MemoryObject],
         outputs: Collection[MemoryObject] | None,
+        tagged: frozenset[I.Instruction] = frozenset(),
     ) -> None:
         self._points_to = points_to
+        self._given = rules, inputs, outputs
+        self.tagged = tagged
+        """What is computed of integers that may be bits of numbers, and varies as those do (`ad.facts.tagged`)."""
         self._layout = DataLayout(points_to.module)
         self.varied_objects: set[MemoryObject] = set(inputs)
         self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
@@ -60,6 +64,7 @@ class Activity:
         self._returned = {f: f.returned() for f in points_to.functions}
         every = points_to.instructions()
         self._flows = {i: tuple(i.operands[n] for n in flow(i, rules)) for i in every}
+        self._flows.update({i: tuple(i.operands) for i in tagged})
         instructions = [i for i, through in self._flows.items() if through or isinstance(i, I.TOUCHES_MEMORY)]
         self._packs_bits = any(map(_is_aggregate_load, instructions))
         self._integers = dict(self._integer_reads())
@@ -76,6 +81,10 @@ class Activity:
         self._all_useful = outputs is None
         if outputs is not None:
             self._solve_useful(instructions, outputs)
+
+    def tagging(self, instructions: frozenset[I.Instruction]) -> Activity:
+        """The same with these."""
+        return Activity(self._points_to, *self._given, instructions)
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
@@ -113,6 +122,14 @@ class Activity:
             return True
         return self.numbers.may_be_read(load) and not self.numbers.are_read(load)
 
+    def _can_carry(self, value: Value) -> bool:
+        """Floats, aggregates of them, and integers that are mere copies of bits (loaded, merged, reinterpreted)."""
+        if holds_float(value.type):
+            return True
+        if not T.is_int(value.type) or not isinstance(value, I.Instruction):
+            return False
+        return value.opcode in _BIT_COPIES or value in self.tagged
+
     # -- forward -------------------------------------------------------------------------------------------------------
 
     def _varies(self, value: Value) -> bool:
@@ -122,7 +139,7 @@ class Activity:
         return False
 
     def _mark(self, value: Value) -> None:
-        if isinstance(value, Constant) or value in self.varied or not _can_carry(value):
+        if isinstance(value, Constant) or value in self.varied or not self._can_carry(value):
             return
         self.varied.add(value)
         self._work.changed(value)
@@ -246,9 +263,9 @@ class Activity:
             case I.Load(operands=[pointer]):
                 noted.flows(instruction, noted.parts(pointer, size(instruction.type)))
             case I.Store(operands=[value, pointer]):
-                noted.writes(pointer, size(value.type), (value,) if _can_carry(value) else ())
+                noted.writes(pointer, size(value.type), (value,) if self._can_carry(value) else ())
             case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
-                sources = (*noted.parts(pointer, None), *filter(_can_carry, values))
+                sources = (*noted.parts(pointer, None), *filter(self._can_carry, values))
                 noted.flows(instruction, sources)
                 noted.writes(pointer, None, sources)
             case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
@@ -288,10 +305,3 @@ def _is_integer(module: Module, load: I.Load) -> bool:
 
 def _is_narrow(load: I.Load) -> bool:
     return isinstance(load.type, T.IntType) and load.type.bits < WORD
-
-
-def _can_carry(value: Value) -> bool:
-    """Floats, aggregates of them, and integers that are mere copies of bits (loaded, merged, reinterpreted)."""
-    if holds_float(value.type):
-        return True
-    return T.is_int(value.type) and isinstance(value, I.Instruction) and value.opcode in _BIT_COPIES

@@ -22,6 +22,7 @@ from jax_enzyme.ad.emit.library import LibraryCalls
 from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.partials import Partials, added, nonzero_partials, variables_of
 from jax_enzyme.ad.emit.runtime import Runtime
+from jax_enzyme.ad.facts import tagged
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Site
@@ -148,11 +149,14 @@ class Adjoints:
     # -- adjoint variables ---------------------------------------------------------------------------------------------
 
     def _type(self, value: Value) -> T.Type:
-        """An integer that carries the bits of a number has that number's adjoint."""
+        """An integer that carries the bits of a number has that number's adjoint; a narrow one that is computed of an
+        integer in a tagged union that of a `float`."""
         match value.type:
             case T.IntType(64):
                 return T.DOUBLE
             case T.IntType(32):
+                return T.FLOAT
+            case T.IntType() if value in self._facts.activity.tagged:
                 return T.FLOAT
             case T.IntType() | T.VectorType(_, T.IntType()):
                 assert isinstance(value, I.Instruction)
@@ -294,6 +298,11 @@ class Adjoints:
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 
     def _arithmetic(self, instruction: I.Instruction) -> None:
+        if instruction in self._facts.activity.tagged:
+            after = self.take(instruction)
+            for operand in filter(self.is_active, instruction.operands):
+                self.add(operand, tagged.adjoint(self._builder, self._type(operand), after))
+            return
         rule = active_rule(self._facts.module, self._facts.origin.get(instruction, instruction), self._facts.rules)
         names = variables_of(instruction)
         adjoint = self.take(instruction)

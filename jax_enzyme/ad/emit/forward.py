@@ -20,6 +20,7 @@ from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.partials import Partials, nonzero_partials, variables_of
 from jax_enzyme.ad.emit.runtime import load_integer
 from jax_enzyme.ad.emit.shadows import ShadowedCopy, constant_shadow, holds_shadow
+from jax_enzyme.ad.facts import tagged
 from jax_enzyme.ad.facts.copying import array_function, extended, internal_function
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
@@ -62,7 +63,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
-    refuse_unprovable(words, activity, rules)
+    activity = refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
     shadowed = shadowed_objects(points_to, activity)
     lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shadowed]
@@ -292,7 +293,10 @@ class _Emitter(ShadowedCopy):
         if holds and self.facts.shadowed_memory(instruction):
             self.address(instruction, twin)
         elif self.carries(instruction):
-            if instruction.opcode in _LINEAR:
+            if instruction in self.facts.activity.tagged and instruction.opcode not in _LINEAR:
+                given = [t for v in instruction.operands if (t := self.companions.get(v)) is not None]
+                self.companions[instruction] = tagged.tangent(self.builder, instruction.type, given)
+            elif instruction.opcode in _LINEAR:
                 self._linear(instruction, twin)
             else:
                 self._arithmetic(instruction)

@@ -20,6 +20,7 @@ from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import BITS, HELD, MADE, PARTS, Cause
 from jax_enzyme.ad.facts.half_numbers import takes_half
+from jax_enzyme.ad.facts.tagged import PlainWords, computed_of
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
@@ -36,7 +37,7 @@ from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
+from jax_enzyme.ir.module import Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import led_to
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
@@ -74,10 +75,26 @@ class BitChecks:
     numbers: Mapping[MemoryObject, Buffer]
     origin: Mapping[Value, I.Instruction]
 
+    def tagged(self) -> frozenset[I.Instruction]:
+        """What is computed of integers that share their place with numbers, where nothing else is done with bits."""
+        found: set[I.Instruction] = set()
+        in_frames = any(buffer.role != "primal" for buffer in self.numbers.values())
+        plain: PlainWords | None = None
+        for sources, users, fields in self._read_as_integers:
+            for source in sources:
+                if not any(self._lost(source, users, fields)):
+                    continue
+                plain = plain or PlainWords(self.points_to, self.activity, in_frames)
+                of_source = computed_of(source, users, fields) if plain.may_be(source) else None
+                if of_source is None:
+                    return frozenset()
+                found |= of_source
+        return frozenset(found)
+
     def refused(self) -> Iterator[tuple[I.Instruction, Cause]]:
         """Instructions that cannot be differentiated, and why."""
+        yield from self._arithmetic()
         for function in self.points_to.functions:
-            yield from self._arithmetic(function)
             for instruction in function.instructions():
                 if isinstance(instruction, I.Store | I.Load) and (cause := self._access(instruction)):
                     yield instruction, cause
@@ -109,16 +126,21 @@ class BitChecks:
 
     # -- arithmetic on bits
 
-    def _arithmetic(self, function: Function) -> Iterator[tuple[I.Instruction, Cause]]:
-        sources = [i for i in function.instructions() if self._is_bits(i)]
-        if not sources:
-            return
-        users, fields = uses(function), NumberFields(function, self._is_bits)
-        for source in sources:
-            read = source if isinstance(source, I.Load) else source.operands[0]
-            cause = HELD if isinstance(read, I.Load) and not self._is_of_numbers(read) else BITS
-            for user in _lossy(source, users, fields):
-                yield user, cause
+    @cached_property
+    def _read_as_integers(self) -> Sequence[tuple[Sequence[I.Instruction], Uses, NumberFields]]:
+        """What may be bits of numbers, function by function."""
+        found = ((f, [i for i in f.instructions() if self._is_bits(i)]) for f in self.points_to.functions)
+        return [(sources, uses(f), NumberFields(f, self._is_bits)) for f, sources in found if sources]
+
+    def _arithmetic(self) -> Iterator[tuple[I.Instruction, Cause]]:
+        for sources, users, fields in self._read_as_integers:
+            for source in sources:
+                read = source if isinstance(source, I.Load) else source.operands[0]
+                cause = HELD if isinstance(read, I.Load) and not self._is_of_numbers(read) else BITS
+                yield from ((user, cause) for user in self._lost(source, users, fields))
+
+    def _lost(self, source: I.Instruction, users: Uses, fields: NumberFields) -> Iterator[I.Instruction]:
+        return _lossy(source, users, fields, self.activity.tagged)
 
     def _is_bits(self, value: I.Instruction) -> bool:
         if not T.is_int(value.type) or value not in self.activity.varied:
@@ -406,9 +428,9 @@ def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:
             return 0
 
 
-def _lossy(source: I.Instruction, users: Uses, fields: NumberFields) -> Iterator[I.Instruction]:
+def _lossy(source: I.Instruction, users: Uses, fields: NumberFields, known: Set[Value]) -> Iterator[I.Instruction]:
     """The first instruction on each way from a number's digits to another number, memory or function: none where they
-    are merely copied, or only decide."""
+    are merely copied, or only decide, or go into something `known`."""
     pending: list[tuple[I.Instruction, I.Instruction | None]] = [(source, None)]
     seen: set[Value] = set()
     while pending:
@@ -417,7 +439,7 @@ def _lossy(source: I.Instruction, users: Uses, fields: NumberFields) -> Iterator
             continue
         seen.add(value)
         for user, index in users.get(value, ()):
-            if decides(user) or takes_bits(user):
+            if decides(user) or takes_bits(user) or user in known:
                 continue
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 pending.append((user, computed))

@@ -94,9 +94,9 @@ HELD = Cause(
     Kind.NOT_PROVABLE,
     "arithmetic on an integer that is loaded where a number may lie that a derivative depends on",
     "whether the bits of the number are meant, or an integer that shares its place (a union with a tag, std::variant, "
-    "a word that holds either), is not known",
-    "give integers and numbers members, or memory, of their own; where bits of a number are meant,\n"
-    "use fabs, fmax, fmin, copysign, frexp or ldexp from math.h",
+    "a word that holds either), is known for integers as long as the number alone",
+    "make the integer as long as the number (int64_t beside double), or give it memory of its own; where bits of a\n"
+    "number are meant, use fabs, fmax, fmin, copysign, frexp or ldexp from math.h",
 )
 MADE = Cause(
     "number made of an integer",

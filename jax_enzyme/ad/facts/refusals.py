@@ -63,18 +63,23 @@ _EXCHANGES = ("xchg", "fadd", "fsub")
 
 def refuse_unprovable(
     words: Words, activity: Activity, rules: Rules, origin: Mapping[Value, I.Instruction] | None = None
-) -> None:
+) -> Activity:
     """Raises DifferentiationError at the first instruction through which a derivative could be lost in silence.
-    `origin` leads to the instructions of the source functions, where these are copies."""
+    `origin` leads to the instructions of the source functions, where these are copies. The activity is the one given,
+    or that with which the integers in tagged unions vary."""
     points_to = words.points_to
     module = points_to.module
     numbers = {points_to.objects[a]: buffer for a, buffer in words.buffers.items() if buffer.is_floating}
+    bits = BitChecks(module, points_to, activity, numbers, origin or {})
+    if not (tagged := bits.tagged()) <= activity.tagged:  # and then perhaps what is computed of those, behind memory
+        return refuse_unprovable(words, activity.tagging(activity.tagged | tagged), rules, origin)
     launders = any(map(partial(_launders, points_to), points_to.instructions()))
     check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})
     for instruction in points_to.instructions():
         check.instruction(instruction)
-    for instruction, cause in BitChecks(module, points_to, activity, numbers, check.origin).refused():
+    for instruction, cause in bits.refused():
         raise check.refused(instruction, cause)
+    return activity
 
 
 def _launders(points_to: PointsTo, instruction: I.Instruction) -> bool:

@@ -1,0 +1,160 @@
+"""Integers that share their place with numbers: the members of tagged unions, `std::variant`, Rust's enumerations.
+
+    if (v.tag) s += v.u.d;  else s += x * v.u.i;
+
+As far as types tell, `v.u.i` may be the bits of a number that varies. A right program computes with it where an integer
+was stored last, which only the run knows. So what is computed of such a word varies as the word does, until it is a
+number or is stored:
+
+    forward     m = n + 1      m' = 0 where n' = 0, else NaN        n' is 0 behind a store of an integer
+                y = double(m)  y' = 0 where m' = 0, else NaN
+    reverse     m = n + 1      n* = 0 where m* = 0, else NaN        which the store of an integer takes away
+
+A program that did mean the bits has NaN for derivatives, and no word is held to be an integer that no plain one, which
+no number's bits went into, is ever stored to or merged with: that stays refused as it is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.number_bytes import Bytes
+from jax_enzyme.analysis.number_fields import NumberFields
+from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
+from jax_enzyme.ir.module import Uses
+from jax_enzyme.ir.reach import Reached, led_to, reached
+from jax_enzyme.ir.values import Constant, ConstantFloat, Value, int_value
+
+_CONVERSIONS = ("sitofp", "uitofp")
+_LEAST_NORMAL, _LEAST_NORMAL_FLOAT = 2.0**-1022, 2.0**-126
+_QUIET_NAN = {T.I32: 0x7FC0_0000, T.I64: 0x7FF8_0000_0000_0000}
+
+
+def computed_of(source: I.Instruction, users: Uses, fields: NumberFields) -> set[I.Instruction] | None:
+    """What is computed of an integer that may be a number's bits, on the way to numbers and to memory. None where
+    something else is made of it than a number of its value or the integer of a word."""
+    found, computed, onward = Reached[Value]([source]), set[Value](), dict[Value, list[Value]]()
+    kept: list[Value] = []
+    conversions: dict[I.Instruction, Value] = {}
+    for value in found:
+        for user, _ in users.get(value, ()):
+            if decides(user) or takes_bits(user):
+                continue
+            if user.opcode in _CONVERSIONS and fields.has_digits(value):
+                conversions[user] = value
+            elif keeps(user):
+                kept += [value] if fields.has_digits(value) else []
+            elif isinstance(user, I.BinaryOp | I.Cast | I.Phi | I.Freeze | I.Select) and computes(user):
+                computed |= {user} if isinstance(user, I.BinaryOp | I.Cast) else set()
+                onward.setdefault(value, []).append(user)
+                found.add([user])
+            elif fields.has_digits(value):
+                return None
+    made = reached(computed, lambda value: onward.get(value, ()))
+    ends = [value for value in kept if value in made]
+    losing = led_to([*ends, *conversions.values()], found.all, lambda value: onward.get(value, ()))
+    if any(value.type != source.type for value in ends) or any(not isinstance(v.type, T.IntType) for v in losing):
+        return None
+    narrow = {i for i in losing if isinstance(i, I.Phi | I.Select | I.Freeze) and i.type not in _QUIET_NAN}
+    return {i for i in losing if isinstance(i, I.BinaryOp | I.Cast) and i in computed} | narrow | conversions.keys()
+
+
+class PlainWords:
+    """Words that may be integers that no number's bits went into: one that was stored, one that was merged with them,
+    or what was computed of one. Each is all of a number, and no part of it is written. In the frames of a derivative
+    (`in_frames`), of which all is known at once, no two types share a place, but seem to."""
+
+    def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool) -> None:
+        self._numbers = activity.numbers
+        self._onward: dict[Value, list[I.Instruction]] = {}
+        self._loads: dict[MemoryObject, list[tuple[I.Load, Bytes]]] = {}
+        self._written: dict[MemoryObject, dict[Bytes, None]] = {}
+        every = [i for i in points_to.instructions() if isinstance(i, I.Store) or _is_word(i)]
+        for instruction in every:
+            for operand in I.merged(instruction) or instruction.operands:
+                self._onward.setdefault(operand, []).append(instruction)
+            if not in_frames and isinstance(instruction, I.Store) and T.is_int(instruction.operands[0].type):
+                for item, part in self._accessed(instruction):
+                    self._written.setdefault(item, {})[part] = None
+        loads = [i for i in every if isinstance(i, I.Load)]
+        for load in loads:
+            for item, part in self._accessed(load):
+                self._loads.setdefault(item, []).append((load, part))
+        parted = [load for load in loads if any(self._is_parted(*place) for place in self._accessed(load))]
+        self._parted = reached(parted, self._moved_on)
+        varied = [i for i in every if T.is_int(i.type) and i in activity.varied]
+        of_bits = reached(varied, lambda value: [i for i in self._onward.get(value, ()) if T.is_int(i.type)])
+        integers = [v for v in self._onward if _is_integer(v) and v not in of_bits]
+        held = (v.operands[0] for v in integers if isinstance(v, I.Cast) and v.opcode == "bitcast")
+        self._plain = Reached([*integers, *held])  # a counter is kept as a number where one shares its place
+        for value in self._plain:
+            self._plain.add(self._moved_on(value))
+            computed = [] if isinstance(value, Constant) else self._onward.get(value, ())
+            self._plain.add(i for i in computed if isinstance(i, I.BinaryOp | I.Cast) and T.is_int(i.type))
+
+    def may_be(self, word: Value) -> bool:
+        """Whether a word, or the number that has its bits, may be such an integer, or is kept where one may be: what a
+        tag decides about is often computed before it is asked."""
+        if word in self._parted:
+            return False
+        number = word.operands[0] if isinstance(word, I.Cast) else word
+        return word in self._plain or any(one in self._plain for one in reached([number], self._moved_on))
+
+    def _moved_on(self, value: Value) -> Iterator[I.Instruction]:
+        """The same word, merged with others or behind memory."""
+        for user in self._onward.get(value, ()):
+            if isinstance(user, I.Store) and value is user.operands[0]:
+                for item, part in self._accessed(user):
+                    yield from (load for load, other in self._loads.get(item, ()) if part.meets(other))
+            elif I.merged(user) or user.opcode == "bitcast":
+                yield user
+
+    def _is_parted(self, item: MemoryObject, part: Bytes) -> bool:
+        others = (*self._numbers.of(item), *self._written.get(item, ()))
+        return any(part.meets(other) and (part.size != other.size or part.straddles(other)) for other in others)
+
+    def _accessed(self, access: I.Load | I.Store) -> Iterator[tuple[MemoryObject, Bytes]]:
+        return self._numbers.ranges.accessed(access, access.operands[-1], I.accessed_value(access).type)
+
+
+def _is_word(value: I.Instruction) -> bool:
+    moves = isinstance(value, I.Load | I.BinaryOp | I.Cast | I.Phi | I.Select | I.Freeze)
+    return moves and (T.is_int(value.type) or value.type in (T.FLOAT, T.DOUBLE))
+
+
+def _is_integer(value: Value) -> bool:
+    """Whether a value is an integer that is not 0, or the number with the bits of a small one."""
+    if isinstance(value, ConstantFloat):
+        return 0 < abs(float_value(value) or 0) < (_LEAST_NORMAL if value.type == T.DOUBLE else _LEAST_NORMAL_FLOAT)
+    return value.type in _QUIET_NAN and (not isinstance(value, Constant) or bool(int_value(value)))
+
+
+def tangent(builder: Builder, type_: T.Type, operands: Sequence[Value]) -> Value:
+    """That of what is computed of integers with these tangents."""
+    varies: Value | None = None
+    for operand in operands:
+        if operand.type in _QUIET_NAN:  # of -0.0 as well
+            operand = builder.binary("shl", operand, const_int(operand.type, 1))
+        one = builder.icmp("ne", operand, zero(operand.type))
+        varies = one if varies is None else builder.binary("or", varies, one)
+    assert varies is not None
+    return builder.select(varies, _unknown(type_), zero(type_))
+
+
+def adjoint(builder: Builder, type_: T.Type, of_result: Value) -> Value:
+    """That of an integer, in the type of a number, by that of what is computed of it."""
+    return builder.select(builder.fcmp("une", of_result, zero(of_result.type)), _unknown(type_), zero(type_))
+
+
+def _unknown(type_: T.Type) -> Value:
+    """A NaN, also as the bits of one; as a narrow integer, none of whose bits are a number's, -1."""
+    if isinstance(type_, T.IntType):
+        return const_int(type_, _QUIET_NAN.get(type_, -1))
+    return const_float(type_, float("nan"))

@@ -1,0 +1,127 @@
+"""Integers that share their place with numbers: a tag says which of them is there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+jax.config.update("jax_enable_x64", True)
+pytestmark = pytest.mark.slow
+
+RECORDS = """
+#include <stdlib.h>
+typedef struct { int kind; union { double d; long i; } u; } value;
+double f(int n, const double *x) {
+  int room = 2, m = 0;
+  long sum = 1;
+  double s = 0;
+  value *v = malloc(room * sizeof *v);
+  for (int k = 0; k < n; k++) {
+    value t;
+    if (m == room) v = realloc(v, (room *= 2) * sizeof *v);
+    if (k % 2) t.kind = 0, t.u.i = k;
+    else t.kind = 1, t.u.d = x[k] * x[(k + 1) % n];
+    v[m++] = t;
+  }
+  for (int a = 0; a < m; a++)
+    for (int b = a + 1; b < m; b++)
+      if (v[b].kind < v[a].kind) { value t = v[a]; v[a] = v[b]; v[b] = t; }
+  for (int k = 0; k < m; k++) {
+    if (v[k].kind) { v[k].u.d *= 2; s += v[k].u.d * v[k].u.d; continue; }
+    sum = sum * 3 + v[k].u.i;
+    v[k].u.i = sum % 7;
+    s += x[k] * v[k].u.i;
+  }
+  free(v);
+  return s;
+}"""
+MACHINE = """
+typedef union { double d; long i; } word;
+double f(int n, const double *x) {
+  word r[8];
+  double s = 0;
+  for (int k = 0; k < 8; k++) r[k].i = 0;
+  r[0].i = n, r[1].d = x[0], r[2].i = 0, r[3].d = 1;
+  while (r[2].i < r[0].i) {
+    r[3].d = r[3].d * 0.9 + x[r[2].i] * r[1].d;
+    if (r[2].i % 2) r[4].i = r[2].i * 2, r[5].d = (double)r[4].i * x[1];
+    else r[4].d = x[2], r[5].d = r[4].d * r[4].d;
+    s += r[5].d;
+    r[2].i = r[2].i + 1;
+  }
+  return s + r[3].d;
+}"""
+VARIANT = """
+#include <cstdint>
+#include <variant>
+#include <vector>
+using V = std::variant<std::int64_t, double>;
+static double real(const V &v) { return v.index() ? std::get<1>(v) : double(std::get<0>(v)); }
+static V add(const V &a, const V &b) {
+  if (a.index() == 0 && b.index() == 0) return std::get<0>(a) + std::get<0>(b);
+  return real(a) + real(b);
+}
+static V mul(const V &a, const V &b) { return std::visit([](auto p, auto q) -> V { return p * q; }, a, b); }
+extern "C" double f(int n, const double *x) {
+  std::vector<V> v;
+  V s = std::int64_t(0), p = std::int64_t(1);
+  for (int k = 0; k < n; k++) k % 3 == 1 ? v.push_back(std::int64_t(k)) : v.push_back(x[k]);
+  for (auto &e : v) s = add(s, e), p = mul(p, e);
+  return real(s) * real(s) + real(p);
+}"""
+ENUMERATION = """
+#[derive(Clone, Copy)]
+enum V { F(f64), I(i64) }
+use V::*;
+fn add(a: V, b: V) -> V {
+    match (a, b) { (I(p), I(q)) => I(p + q), (F(p), F(q)) => F(p + q), (I(p), F(q)) | (F(q), I(p)) => F(p as f64 + q) }
+}
+fn real(v: V) -> f64 { match v { I(p) => p as f64, F(q) => q } }
+#[no_mangle]
+pub extern "C" fn f(n: i32, x: *const f64) -> f64 {
+    let x = unsafe { std::slice::from_raw_parts(x, n as usize) };
+    let v: Vec<V> = (0..x.len()).map(|k| if k % 3 == 1 { I(k as i64) } else { F(x[k]) }).collect();
+    let s = v.iter().fold(I(0), |s, e| add(s, *e));
+    real(s) * real(s) + v.iter().enumerate().map(|(k, e)| real(*e) * x[k] * x[0]).sum::<f64>()
+}"""
+CONFUSED = """
+typedef struct { int kind; union { double d; long i; } u; } value;
+double f(int n, const double *x) {
+  value v[16];
+  double s = 0;
+  for (int k = 0; k < n; k++)
+    if (k % 2) v[k].u.i = 3 * k + n;
+    else v[k].u.d = x[k] * x[k];
+  for (int k = 0; k < n; k++) s += 1e-18 * (double)(v[k].u.i >> 3);
+  return s;
+}"""
+X = np.linspace(0.6, 1.5, 6)
+
+
+def kernel(source: str, lang: Literal["c", "c++", "rust"]) -> je.Kernel:
+    return je.kernel(source, "f", "n: i32, x: f64[n] -> f64", lang=lang)
+
+
+@pytest.mark.parametrize(
+    ("source", "lang"), [(RECORDS, "c"), (MACHINE, "c"), (VARIANT, "c++"), (ENUMERATION, "rust")],
+    ids=["records", "machine", "variant", "enumeration"],
+)  # fmt: skip
+def test_the_tag_says_what_is_there(source: str, lang: Literal["c", "c++", "rust"]) -> None:
+    f = kernel(source, lang)
+    je.check_grads(f, (X,))
+    gradient = jax.grad(f)
+    step = 1e-5 * X
+    differences = (gradient(X + step) - gradient(X - step)) / 2
+    np.testing.assert_allclose(jax.hessian(f)(X) @ step, differences, rtol=1e-5, atol=1e-10)
+
+
+def test_where_a_number_lies_after_all_derivatives_are_no_numbers() -> None:
+    f = kernel(CONFUSED, "c")
+    for gradient in (jax.grad(f)(X), jax.jacfwd(f)(X)):
+        np.testing.assert_array_equal(np.isnan(gradient), np.arange(6) % 2 == 0)
+        np.testing.assert_array_equal(gradient[1::2], 0)
