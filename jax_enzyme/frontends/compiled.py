@@ -9,6 +9,7 @@ from functools import cached_property
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import symbols
+from jax_enzyme.frontends.flang import AS_LOWERED, finished
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import LARGE
 from jax_enzyme.frontends.spelling import spelling
@@ -46,12 +47,27 @@ class Compiled:
     def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
         """As much of the module as some of what it defines needs, and the names of that. A small module is taken
         whole, and one that defines nothing else."""
-        if len(self.ir) < _SMALL or wanted.issuperset(self.names.defined | self.names.local):
+        as_lowered = self.ir.startswith(AS_LOWERED)
+        whole = len(self.ir) < _SMALL or wanted.issuperset(self.names.defined | self.names.local)
+        if whole and not as_lowered:
             return self.ir, self.names
         known = self._parts.get(wanted)
         if known is None:
-            known = self._parts[wanted] = linking.reduced(self.ir, wanted)
+            ir = self._finished(wanted) if as_lowered else self.ir
+            known = self._parts[wanted] = linking.reduced(ir, wanted)
         return known
+
+    def _finished(self, wanted: frozenset[str]) -> str:
+        """As much of a module as some of what it defines needs, finished, from the disk cache if it is there."""
+        cache = DiskCache.named("parts")
+        source, flags = self.unit.source, self.unit.flags
+        key = digest(_FORMAT, self.ir, source.name, source.contents, *flags, "", *sorted(wanted))
+        entry = cache.get(key)
+        if entry is not None:
+            return entry.decode()
+        found = finished(linking.excerpt(self.ir, wanted), source, flags)
+        cache.put(key, found.encode())
+        return found
 
     @cached_property
     def _parts(self) -> dict[frozenset[str], tuple[str, Names]]:

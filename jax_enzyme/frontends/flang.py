@@ -11,6 +11,7 @@ from jax_enzyme.frontends.fortran_arguments import note_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
+from jax_enzyme.frontends.runtime_library import LARGE
 from jax_enzyme.frontends.source import AS_WRITTEN, Source
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.passes import optimised_text
@@ -18,9 +19,11 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
-_FORMAT = "11"
+_FORMAT = "12"
 """Changes whenever `finish` would give other IR."""
 
+AS_LOWERED = "; as lowered\n"
+"""In front of IR that is not `finished`: of large modules that is done to the part that somebody needs."""
 _OPENMP = "@__kmpc_"
 _ARGUMENTS = (
     "-S", "-emit-llvm", "-J", "{folder}",
@@ -50,25 +53,31 @@ def compile_fortran(source: Source, flags: Sequence[str]) -> str:
 
 
 def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.Files) -> tuple[str, toolchain.Files]:
-    """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
-    as_written = AS_WRITTEN in flags
-    then = _named if as_written else _optimised
+    """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses. IR
+    that is large is left as the compiler wrote it, which a comment in front says (`AS_LOWERED`)."""
     call = _call(source, flags, given)
-    fixed = "-ffixed-form" in call.flags or (source.path or Path(source.name)).suffix.lower() in _FIXED
 
     def finish(ir: str) -> str:
-        module = parse(ir)
-        _let_wrap(module)
-        note_arguments(module, source.text, fixed=fixed and "-ffree-form" not in call.flags)
-        return to_text(module) if _OPENMP in ir else then(module)
+        if len(ir) >= LARGE and _OPENMP not in ir:
+            return AS_LOWERED + ir
+        return finished(ir, source, flags)
 
     recipe = toolchain.Recipe(
-        flang(), _ARGUMENTS, finish=finish, version=_FORMAT + AS_WRITTEN * as_written, keeps=".mod"
+        flang(), _ARGUMENTS, finish=finish, version=_FORMAT + AS_WRITTEN * (AS_WRITTEN in flags), keeps=".mod"
     )
     ir, made = toolchain.compile_beside(source, recipe, call.flags, call.given, call.reads)
     if _OPENMP in ir:
-        ir = then(make_serial(parse(ir), source.name))
+        ir = _then(make_serial(parse(ir), source.name), flags)
     return ir, {**call.of_mpi, **made}
+
+
+def finished(ir: str, source: Source, flags: Sequence[str]) -> str:
+    """What is done to IR that the compiler wrote for a source, or to a part of it, before anybody else sees it."""
+    fixed = "-ffixed-form" in flags or (source.path or Path(source.name)).suffix.lower() in _FIXED
+    module = parse(ir)
+    _let_wrap(module)
+    note_arguments(module, source.text, fixed=fixed and "-ffree-form" not in flags)
+    return to_text(module) if _OPENMP in ir else _then(module, flags)
 
 
 def module_files(source: Source, flags: Sequence[str], given: toolchain.Files) -> toolchain.Files:
@@ -118,11 +127,8 @@ def _let_wrap(module: Module) -> None:
                 instruction.flags = _DOES_NOT
 
 
-def _named(module: Module) -> str:
+def _then(module: Module, flags: Sequence[str]) -> str:
     name_types(module)
     name_plain_moves(module)
-    return to_text(module)
-
-
-def _optimised(module: Module) -> str:
-    return optimised_text(_named(module))
+    text = to_text(module)
+    return text if AS_WRITTEN in flags else optimised_text(text)

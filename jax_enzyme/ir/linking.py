@@ -117,14 +117,32 @@ def _alias(line: str) -> str:
 def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
     """The program without what `wanted`, of what it defines for others, have no use for; with its names."""
     module = native_from_text(program)
+    _drop_all_but(module, wanted)
+    text = str(module)
+    return text, _names(module, text)
+
+
+def excerpt(program: str, wanted: Collection[str]) -> str:
+    """The same program, in which others see what they saw before of what is left."""
+    module = native_from_text(program)
+    hidden = _drop_all_but(module, wanted)
+    for value in (*module.functions, *module.global_variables):
+        if value.name in hidden:
+            value.linkage = llvm.Linkage.external
+    return str(module)
+
+
+def _drop_all_but(module: llvm.ModuleRef, wanted: Collection[str]) -> set[str]:
+    """Makes all else a module's own, drops what nobody has a use for then, and says what others saw before."""
     _show(module, wanted)
+    hidden: set[str] = set()
     for value in (*module.functions, *module.global_variables):
         inside = not value.is_declaration and value.name not in wanted and not value.name.startswith(_OF_LLVM)
         if inside and value.linkage is llvm.Linkage.external:
             value.linkage = llvm.Linkage.internal
+            hidden.add(value.name)
     _drop_dead(module)
-    text = str(module)
-    return text, _names(module, text)
+    return hidden
 
 
 def same(first: str, second: str, wanted: Collection[str]) -> bool:

@@ -14,7 +14,7 @@ import pytest
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import load, source_set
-from jax_enzyme.frontends.flang import compile_with_modules
+from jax_enzyme.frontends.flang import compile_with_modules, finished
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.source_set import SourceSet
 from jax_enzyme.frontends.toolchain import zig
@@ -764,6 +764,26 @@ def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> 
     write(large__c=f"{declared}double half(double); {many} double step(double x) {{ return half(x); }}\n", half__c=HALF)
     sources = source_set(tmp_path)
     assert functions(sources.program("step").ir) == {"step", "half"}
+
+
+def test_of_a_large_fortran_file_only_the_part_that_is_needed_is_read(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("flang-22")
+    text = "".join(f"subroutine s{i}(x)\n real(8) :: x\n x = x * {i}\nend\n" for i in range(4))
+    paths = write(s__f90=text, step__f90="subroutine step(x)\n real(8) :: x\n call s2(x)\n call s3(x)\nend\n")
+    usual = load(paths, "step").ir
+    read: list[str] = []
+
+    def finish(ir: str, *others: Any) -> str:
+        read.append(ir)
+        return finished(ir, *others)
+
+    monkeypatch.setattr("jax_enzyme.frontends.flang.LARGE", 1)
+    monkeypatch.setattr("jax_enzyme.frontends.flang._FORMAT", "as lowered")
+    monkeypatch.setattr("jax_enzyme.frontends.compiled.finished", finish)
+    assert linking.same(load(paths, "step").ir, usual, ["step_"])
+    assert {name for ir in read for name in functions(ir)} == {"step_", "s2_", "s3_"}
 
 
 @pytest.mark.parametrize("several", [False, True])
