@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 _DIGEST = re.compile(r"h[0-9a-f]{16}")
+_RUST = re.compile(r"17h[0-9a-f]{16}E$")
 _NUMBER = re.compile(r"(\d+)[ul]+", re.IGNORECASE)
 _NEWER = (("DF16_", "Dh", "half"), ("DF16b", "Df", "decimal32"))
 """Types that demanglers before 2023 do not know, types that they know, and what they call those."""
@@ -53,6 +54,17 @@ class Spelling:
             and self.parameters in (None, other.parameters)
         )
 
+    def means_from_further_out(self, other: Spelling) -> bool:
+        """Whether the other has the same name, and these scopes with more between them or behind them: what `pub use`
+        leaves out."""
+        left = iter(other.scopes)
+        return self.name == other.name and bool(self.scopes) and all(scope in left for scope in self.scopes)
+
+    @property
+    def is_of_type(self) -> bool:
+        """Whether it is the name of a type's function in Rust, rather than of a module's."""
+        return bool(self.scopes) and ("$" in self.scopes[-1] or self.scopes[-1][:1].isupper())
+
     def lower(self) -> Spelling:
         """As Fortran has it, where letters are the same in both cases."""
         return Spelling(tuple(s.lower() for s in self.scopes), self.name.lower(), self.arguments, self.parameters)
@@ -83,6 +95,11 @@ def spelling(symbol: str) -> Spelling:
 def is_fortran(symbol: str) -> bool:
     """Whether a symbol may be one of Fortran's."""
     return symbol.startswith("_Q") or symbol.endswith("_")
+
+
+def is_rust(symbol: str) -> bool:
+    """Whether a symbol is one of Rust's, which end with a digest."""
+    return _RUST.search(symbol) is not None
 
 
 @cache
@@ -186,11 +203,14 @@ def _simple(text: str) -> str:
 
 def find(wanted: str, symbols: Sequence[str]) -> list[str]:
     """The symbols that somebody may mean: the symbol itself, or those of that name; of these the one with just these
-    scopes where there is one."""
+    scopes where there is one. In Rust, functions of modules come before those of types, which nobody calls by the name
+    alone, and modules that `pub use` leaves out may be missing."""
     if wanted in symbols:
         return [wanted]
     asked = written(wanted)
     found = [s for s in symbols if asked.means(spelling(s))]
     found = found or [s for s in symbols if is_fortran(s) and asked.lower().means(spelling(s))]
+    found = found or [s for s in symbols if is_rust(s) and asked.means_from_further_out(spelling(s))]
+    found = [s for s in found if not (is_rust(s) and spelling(s).is_of_type)] or found
     exact = [s for s in found if spelling(s).scopes == asked.scopes]
     return exact if len(exact) == 1 and len(found) > 1 else found

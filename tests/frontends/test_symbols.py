@@ -33,7 +33,9 @@ def test_spelling(symbol: str, spelled: str) -> None:
 
 SYMBOLS = (
     "_Z4stepd", "_ZN6solver4stepEPKdi", "_ZN6solver4stepIdEEvPT_", "_ZN6solver4stepIfEEvPT_", "_ZN1a6solver4stepEd",
-    "_QMheatPadvance", "advance_", "_ZN6kernel1m3runE", "f",
+    "_QMheatPadvance", "advance_", "_ZN6kernel1m3runE", "f", "_ZN4lib_4math3pow3pow17h8c5fcff61dadb1bdE",
+    "_ZN4lib_5inner15Libm$LT$f64$GT$3pow17h40afc697bf144d2dE",
+    "_ZN4lib_5inner15Libm$LT$f64$GT$3erf17h40afc697bf144d2dE",
 )  # fmt: skip
 
 
@@ -55,6 +57,11 @@ SYMBOLS = (
         ("ADVANCE", [6]),
         ("crate::m::run", [7]),
         ("walk", []),
+        ("pow", [9]),
+        ("lib_::pow", [9]),
+        ("lib_::pow::math::pow", []),
+        ("Libm$LT$f64$GT$::pow", [10]),
+        ("erf", [11]),
     ],
 )
 def test_find(wanted: str, found: list[int]) -> None:
