@@ -68,7 +68,7 @@ _LONG = 8
 ELEMENTWISE = (
     "llvm.fmuladd.", "llvm.fma.", "llvm.fabs.", "llvm.sqrt.", "llvm.copysign.", "llvm.minnum.", "llvm.maxnum.",
     "llvm.minimum.", "llvm.maximum.", "llvm.floor.", "llvm.ceil.", "llvm.trunc.", "llvm.rint.", "llvm.nearbyint.",
-    "llvm.round.",
+    "llvm.round.", "llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.",
 )  # fmt: skip
 """Functions that exist for vectors, and compute each number of one as they compute it alone."""
 _BULK = (Effect.MEMORY_SET, Effect.MEMORY_COPY)
@@ -444,7 +444,8 @@ def _is_known(instruction: I.Instruction) -> bool:
         if call_effect(instruction) in (Effect.IGNORED, *_BULK):
             return instruction.type == T.VOID
         kinds = (instruction.type, *(a.type for a in instruction.arguments))
-        return is_pure(instruction) and not any(map(T.is_pointer, kinds)) and all(map(_is_single, kinds))
+        is_known = is_pure(instruction) or callee_name(instruction).startswith(ELEMENTWISE)
+        return is_known and not any(map(T.is_pointer, kinds)) and all(map(_is_single, kinds))
     if not all(_is_single(v.type) for v in (instruction, *instruction.operands) if v.type != T.VOID):
         return False
     if isinstance(instruction, I.Load | I.Store):

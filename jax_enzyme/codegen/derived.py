@@ -280,7 +280,10 @@ class _Job:
         found = engine().general(base, step, rules)
         if isinstance(step, Jvp):
             return found
-        return replace(found, function=engine().keep_choices(found.function, step, rules))
+        kept = engine().keep_choices(found.function, step, rules)
+        if self.program.launch is None:
+            kept = engine().compute_best_again(kept, step, rules)
+        return replace(found, function=kept)
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""

@@ -4,6 +4,7 @@ without, which saves it a third of its start."""
 from __future__ import annotations
 
 from jax_enzyme import ad as ad
+from jax_enzyme.ad.best_again import compute_best_again as compute_best_again
 from jax_enzyme.ad.facts.reruns import hindrances as hindrances
 from jax_enzyme.ad.loop_choices import keep_choices as keep_choices
 from jax_enzyme.ad.shortcuts import General as General

@@ -246,3 +246,19 @@ void windows(int n, int d, int both, const double *a, const double *x, double *y
         }
     }
 }
+
+/* Which of all is nearest, and its weight: that of the first one where there is none. */
+double nearest(int n, int d, const double *w, const double *x, const double *y) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        double best = 0.5;
+        int which = -1;
+        for (int j = 0; j < d; j++)
+            if ((x[i] - y[j]) * (x[i] - y[j]) < best) {
+                best = (x[i] - y[j]) * (x[i] - y[j]);
+                which = j;
+            }
+        total += w[which > 0 ? which : 0] * x[i];
+    }
+    return total;
+}

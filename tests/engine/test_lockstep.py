@@ -104,6 +104,7 @@ TOGETHER = {
     "looked up": _looked_up(),
     "left": _case("left", "n: i32, d: i32, a: f64[d], inout u: f64[d], inout y: f64[n]", a=D, u=D, y=33),
     "matrices": _case("matrices", "n: i32, d: i32, x: f64[n,d], inout u: f64[d,d] -> f64", x=(40, D), u=(D, D)),
+    "nearest": _case("nearest", "n: i32, d: i32, w: f64[d], x: f64[n], y: f64[d] -> f64", w=D, x=40, y=D),
     "windows": _windows(0),
     "shorter": _case("shorter", "n: i32, d: i32, w: f64[d], x: f64[n,d], inout y: f64[n]", w=D, x=(70, D), y=70),
 }
