@@ -113,7 +113,7 @@ def invoke(function: Function, target: Target, batch: Batch, operands: Sequence[
         *(prepared[i][0] for i in function.operands),
         *tokens,
         key=target.key,
-        name=function.base.name,
+        name=function.base.called,
         recipe=encode(function),
         arguments=np.array([arguments.get(i, -1) for i in everything], np.int32),
         results=np.array([results.get(i, -1) for i in everything], np.int32),

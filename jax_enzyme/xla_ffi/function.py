@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
@@ -47,6 +48,11 @@ class Specialised:
     @property
     def name(self) -> str:
         return self.program.symbol
+
+    @property
+    def called(self) -> str:
+        """What its source calls it."""
+        return str(replace(spelling(self.program.symbol), parameters=None))
 
     @cached_property
     def communicates(self) -> bool:

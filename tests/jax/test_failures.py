@@ -94,6 +94,14 @@ def test_a_kernel_that_comes_to_no_end_fails() -> None:
             jax.block_until_ready(failing(1.5))
 
 
+def test_a_failing_kernel_has_the_name_of_its_source() -> None:
+    source = "namespace orbit { template <class T> T step(T x) { if (x > 2) throw 1; return x * x; } }"
+    kernel = je.kernel(source, "orbit::step<double>", "x: f64 -> f64", lang="c++")
+    for failing in (kernel, jax.grad(kernel)):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="kernel `orbit::step<double>` failed"):
+            jax.block_until_ready(failing(3.0))
+
+
 def test_denormals_are_kept() -> None:
     half = je.kernel("double half(double x) { return x * 0.5; }", "half", "x: f64 -> f64", lang="c")
     tiny = np.float64(5e-324) * 2
