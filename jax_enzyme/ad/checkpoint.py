@@ -15,7 +15,6 @@ cut; loops that follow one another can all be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import isqrt
 
@@ -29,6 +28,7 @@ from jax_enzyme.ad.reversal import Cut, Reversal, plan_reversal
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, called_routine, is_defined_call
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction

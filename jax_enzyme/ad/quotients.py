@@ -16,12 +16,12 @@ taken for finite. Where `x == y` or `x == 1.5` is asked, zero is what the one is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from jax_enzyme.analysis.equality import KNOWN, compared, holds_at_equality
 from jax_enzyme.analysis.shortcuts import Choice, Shortcuts
 from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
@@ -21,6 +20,7 @@ from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
 from jax_enzyme.ad.reversal import Reversal, Routine, plan_reversal
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.debug import location

@@ -9,7 +9,6 @@ be checkpointed is no routine, its segments are: what runs them is `ad.emit.segm
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
 
@@ -40,6 +39,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, Objects, reachable_functions
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.words import Words
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp

@@ -14,7 +14,6 @@ decides as before.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from threading import Lock
 
@@ -28,6 +27,7 @@ from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
 from jax_enzyme.analysis.single_values import asks_for_zero, integers_read, numbers_asked
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

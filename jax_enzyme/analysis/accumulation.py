@@ -16,9 +16,9 @@ is better than the first one of them:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Uses, callee_name, is_fused

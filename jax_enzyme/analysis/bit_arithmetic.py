@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value
 

@@ -13,7 +13,6 @@ counts from 0 to how often it runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.digits import NO_WRAP
@@ -23,6 +22,7 @@ from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import full_count, is_known_before
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value

@@ -4,10 +4,10 @@ and `i` of `for (i = 0, p = x; i < n; i++, p++)` move together."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.guards import INVERSE, SWAPPED
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value, int_value

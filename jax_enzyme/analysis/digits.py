@@ -12,7 +12,6 @@ where the access is made (`if (column < n)`) bound the smaller part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from math import gcd
 
 from jax_enzyme.analysis.accesses import Access
@@ -21,6 +20,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value
 

@@ -7,7 +7,6 @@ before it started, which are terms of what they were computed from. A place in m
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.analysis.counters import Follower
@@ -18,6 +17,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import call_effect, is_defined_call, is_memory_free
 from jax_enzyme.analysis.symbols import Term, Terms
 from jax_enzyme.analysis.writes import Written
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module

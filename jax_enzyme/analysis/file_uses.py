@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, pairwise, repeat
 
 from jax_enzyme.analysis.fortran_io import NEW_UNIT, Purpose, purpose, specified, statements, unit_of
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable, Module, constant_bytes, declared_name

@@ -7,13 +7,13 @@ whether they are all that there are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 

@@ -12,12 +12,12 @@ behind the other, they are one comparison for equality (`transform.equalities`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import frexp
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.orders import EQUAL, GREATER, LESS, Relations, relation_table
 from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.guards import Condition
 from jax_enzyme.analysis.integer_facts import Form, IntegerFacts
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached, made_of

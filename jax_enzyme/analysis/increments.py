@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from functools import reduce
 
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.offsets import Offsets
 from jax_enzyme.analysis.points_to_sets import Place
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Value
 

@@ -14,7 +14,6 @@ An iteration must not see what another one leaves. That is so where
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, clears, is_harmless
@@ -33,6 +32,7 @@ from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import full_count, is_known_before
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, has_slots, is_common, marks_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from jax_enzyme.analysis.guards import Condition, Guards
@@ -11,6 +10,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.simulation import LoopFacts, Simulation
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value
 

@@ -6,8 +6,8 @@ Pointers are 8 bytes; integers and floats are aligned to their size, up to 16 by
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue, Value, int_value

@@ -25,7 +25,6 @@ before, where it is an integer or an address (a number); or any (None).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -40,6 +39,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.private_memory import Renewed
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name, is_fused

@@ -11,7 +11,6 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, product
 from math import gcd
@@ -23,6 +22,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy, is_resize
 from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module

@@ -20,7 +20,6 @@ if at least `_SURE` digits stay. With less, the number may be a node of a table,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jax_enzyme.analysis.bit_arithmetic import (
@@ -40,6 +39,7 @@ from jax_enzyme.analysis.bit_arithmetic import (
 )
 from jax_enzyme.analysis.chosen_nodes import choose_among_many, is_used_otherwise
 from jax_enzyme.analysis.rounding import is_whole
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Uses, uses

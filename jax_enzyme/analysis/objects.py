@@ -13,9 +13,9 @@ buffers).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.fortran_io import Statement, statement
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_of, declared_callee, declared_name

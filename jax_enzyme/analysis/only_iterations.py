@@ -10,11 +10,11 @@ its number: branches on what follows from that go one way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.accumulation import Chain
 from jax_enzyme.analysis.folding import evaluated, wrapped
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Uses, callee_name

@@ -11,13 +11,13 @@ numbers is a table with one entry for each (`relation_table`); what has been ask
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.folding import folded
 from jax_enzyme.analysis.guards import known_with, taken
 from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, declared_name, uses

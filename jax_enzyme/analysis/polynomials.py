@@ -22,13 +22,13 @@ inverse modulo 2**64, exact because the product over the integers is a multiple 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import product
 from math import comb, prod
 from operator import attrgetter
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.values import Value

@@ -6,9 +6,8 @@ x and -8                8 times the quotient, and so is  x and 8184  as long as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Value, int_value
 

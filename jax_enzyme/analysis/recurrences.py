@@ -9,7 +9,6 @@ without a closed form is a `Leaf` of the forms that contain it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from jax_enzyme.analysis.guards import Condition, Guards
@@ -24,6 +23,7 @@ from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.ranges import Interval, Transfer, full_range, unsigned_range
 from jax_enzyme.analysis.simulation import Simulation, simulate
 from jax_enzyme.analysis.trips import trip_count
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module

@@ -10,10 +10,10 @@ there are two levels, optimisers make selects of them, whose arms go by the same
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value, int_value

@@ -11,7 +11,6 @@ function, and has its derivatives. All that is not clear is no shortcut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from jax_enzyme.analysis.cfg import Cfg
@@ -24,6 +23,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.symbols import Term, Terms
 from jax_enzyme.analysis.walks import Stop, Walk
 from jax_enzyme.analysis.writes import same_zeros
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module, uses

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ import numpy as np
 from jax_enzyme.analysis.folding import evaluated, wrapped
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached

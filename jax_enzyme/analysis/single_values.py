@@ -20,13 +20,13 @@ both sides.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from jax_enzyme.analysis.number_folding import KINDS, is_foldable, made_of, makes_integer, sample
 from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached, bottom_up, led_to, reached

@@ -14,9 +14,9 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.folding import wrapped
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, ConstantNull, Value, is_zero
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module, callee_name

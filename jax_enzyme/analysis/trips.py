@@ -20,7 +20,6 @@ that moves does not wrap while the loop continues. `x != y` with s = 1 or -1 is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from jax_enzyme.analysis.counters import repeats
@@ -29,6 +28,7 @@ from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, IntegerFacts, TripC
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import reached

@@ -10,11 +10,11 @@ that no useful load reads has no part in the derivative, although its object has
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, copy_operands
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, Value

@@ -11,7 +11,6 @@ is open (`stuck`): then somebody has to assume one or the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.counters import counted
 from jax_enzyme.analysis.evaluation import Program, Unclear, Values, is_pure, is_silent
@@ -19,6 +18,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.symbols import Term
 from jax_enzyme.analysis.writes import Counter, Written, joined_zeros, repeated
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, int_value

@@ -6,9 +6,9 @@ for (i = 0; i < 4; i++) y[i] = 0            zeros in 32 bytes from y on, as of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.symbols import Term, Terms
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 
 

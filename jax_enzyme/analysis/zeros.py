@@ -13,7 +13,6 @@ every instruction that may write to the place is looked at, and a copy's source 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import accesses, clears, closure
@@ -29,6 +28,7 @@ from jax_enzyme.analysis.objects import (
     is_memory_free,
     is_near_null,
 )
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached

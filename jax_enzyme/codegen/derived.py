@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.codegen import race_warnings, shortcut_warnings
 from jax_enzyme.codegen.environment import environment
 from jax_enzyme.codegen.loading import Built, loaded

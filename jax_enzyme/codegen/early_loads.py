@@ -13,13 +13,13 @@ Without branches a loop is made vectors, and in reverse what is added to neighbo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.extents import argument_size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.long_loops import root_of, stays
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite
 import llvmlite.binding as llvm
+
+from jax_enzyme.classes import dataclass
 
 _start = threading.Lock()
 _FLUSHING = frozenset({"avx512bf16", "avxneconvert"})

@@ -11,9 +11,9 @@ uses and another one defines, as both have them, and what their members lead to;
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir.debug import debug_node, node_line, resolve, unit, variable

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.codegen.entry import ENTRY, INITIALISER
 from jax_enzyme.codegen.jit import Code, jit
 from jax_enzyme.codegen.stored import Stored

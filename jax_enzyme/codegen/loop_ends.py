@@ -17,12 +17,12 @@ number of times: so for each it is known in which iterations it comes out how.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from operator import eq, ge, gt, le, lt, ne
 
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

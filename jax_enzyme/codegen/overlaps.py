@@ -18,13 +18,13 @@ leads to a file-scope variable that the function uses itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.plain_wrapper import distance, extension, say_and_abort
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -8,11 +8,11 @@ The object is llvmlite's to make in both cases.
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig

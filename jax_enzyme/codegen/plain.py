@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Literal
 
@@ -23,6 +22,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import OBSERVED, OPEN, UNSIZED
 from jax_enzyme.analysis.words import Words
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical

@@ -9,8 +9,7 @@ each instruction comes after that wherever it may.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.heap_locals import move_large_locals

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.arrays import Buffer
 
 

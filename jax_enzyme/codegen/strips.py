@@ -17,13 +17,12 @@ the same whenever a loop runs have been taken out before (`rows_once`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.long_loops import (
     PLAIN,
     Length,

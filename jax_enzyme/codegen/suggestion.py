@@ -13,10 +13,10 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.touched import ROWS, Root, Size, Touched, touched
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.codegen.canonical import flat
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.frontends.program import Program

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from dataclasses import dataclass
 from functools import cache, partial
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.host import host
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.objects import reachable_functions
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from jax_enzyme.classes import dataclass
 
 _COMMENT = re.compile(r"^(?:\*|c(?!\w)|[ \t]*!).*\n", re.I | re.M)
 CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")

@@ -12,10 +12,10 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 
 NAME = "compile_commands.json"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import symbols
 from jax_enzyme.frontends.flang import AS_LOWERED, finished

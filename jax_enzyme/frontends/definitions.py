@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.frontends.common_blocks import CONTINUED, Commons, commons, with_values
 from jax_enzyme.frontends.source import Source
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.frontends.source import Source
 
 _DEFINES = re.compile(

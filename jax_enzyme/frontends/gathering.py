@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from glob import glob
 from pathlib import Path
 from typing import cast
 
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.cargo import MANIFEST, crates, needs_cargo, package_of
 from jax_enzyme.frontends.compile_commands import NAME, Commands, Ways, read_commands

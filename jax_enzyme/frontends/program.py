@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.cache import digest
+from jax_enzyme.classes import dataclass
 from jax_enzyme.signature.launch import Launch
 
 

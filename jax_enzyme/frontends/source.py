@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 
 Language = Literal["c", "c++", "fortran", "rust", "llvm", "cuda"]

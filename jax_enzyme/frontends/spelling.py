@@ -10,8 +10,9 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
+
+from jax_enzyme.classes import dataclass
 
 _DIGEST = re.compile(r"h[0-9a-f]{16}")
 _RUST = re.compile(r"17h[0-9a-f]{16}E$")

@@ -11,11 +11,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.processes import run
 from jax_enzyme.frontends.source import Source

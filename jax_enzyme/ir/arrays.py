@@ -16,10 +16,10 @@ A *shadow* holds a cotangent: on entry that of an output (io `inout`, result dis
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir.module import Module, take_apart
 
 Io = Literal["in", "out", "inout", "scratch"]

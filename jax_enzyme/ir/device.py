@@ -16,8 +16,7 @@ have as many rows as that number says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature.launch import Shape

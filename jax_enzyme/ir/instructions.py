@@ -42,9 +42,9 @@ Every instruction keeps *all* its value operands in `operands` (a list, in the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.native import native_from_text

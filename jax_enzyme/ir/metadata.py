@@ -6,9 +6,9 @@ need no care and a copy of a module can share nothing but the numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir.values import Constant, Value
 
 

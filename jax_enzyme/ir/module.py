@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase, Instruction, Phi
 from jax_enzyme.ir.keywords import LINKAGE

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from ctypes import c_void_p, cast
-from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import _guarded
 from jax_enzyme.working import waiting_for

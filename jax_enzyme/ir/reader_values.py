@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.lexer import is_table, normal, plain_name, spell, unescape

@@ -6,7 +6,7 @@ Named structures are the exception that LLVM makes too: they are equal by name, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from jax_enzyme.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ A class without fields of its own takes the methods of its base: every `dataclas
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import types as T
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ a call (`__divdc3`), is Smith's algorithm instead and needs no run-time library.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.rules.expr import Binary, Call, Const, Expr, Neg, Var, parse
 from jax_enzyme.rules.rule import Ends, Kind, Partial, Rule, smooth
 

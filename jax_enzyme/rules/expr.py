@@ -13,8 +13,9 @@ import ast
 import functools
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from jax_enzyme.classes import dataclass
 
 BinaryOperator = Literal["+", "-", "*", "/"]
 Comparison = Literal["<", "<=", ">", ">=", "==", "!="]

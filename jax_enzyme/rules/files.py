@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.streams import of_streams
 from jax_enzyme.rules.text import fills_memory, handles_text

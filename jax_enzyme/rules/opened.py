@@ -6,8 +6,8 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.rules.streams import of_streams
 
 

@@ -16,9 +16,9 @@ and its reverse has the cotangent as second argument.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.rules.blas.table import Kind, Parameter, Result, Routine

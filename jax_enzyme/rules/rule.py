@@ -9,9 +9,9 @@ another floating-point type (`fpext`, `fptrunc`) the product is converted, and t
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.rules.expr import Expr, parse
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import types as T
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules import complex, instructions, intrinsics, libm

@@ -14,10 +14,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import add_node, resolve

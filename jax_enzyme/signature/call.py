@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import ArgumentError
 from jax_enzyme.signature.dimensions import solve
 from jax_enzyme.signature.formals import any_leaf, flattened, gathered

@@ -9,10 +9,10 @@ Names with a fixed value (`n: i32 = 3`) become numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal as Choice
 
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.signature.expressions import (
     EvaluationError,

@@ -14,13 +14,13 @@ Expressions with `//`, `%` or a division by a name are only checked, never solve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
 import numpy as np
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.signature.expressions import (
     Expression,

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, cast
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import ArgumentError
 from jax_enzyme.signature.expressions import Expression
 from jax_enzyme.signature.params import Direction, Param

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
 from jax_enzyme.signature.model import Signature

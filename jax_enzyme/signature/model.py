@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as Choice
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
 from jax_enzyme.signature.formals import Formal, Plain, Record

@@ -17,9 +17,9 @@ import difflib
 import keyword
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.signature.declarations import Declaration, DeclarationError, Dims, formals_of, structure_of
 from jax_enzyme.signature.dimensions import plan

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.codegen.vector_math import add_vector_math
 from jax_enzyme.ir import passes as llvm_passes

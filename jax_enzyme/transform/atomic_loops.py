@@ -16,8 +16,7 @@ additions, which have a derivative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder

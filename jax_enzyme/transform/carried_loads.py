@@ -26,7 +26,6 @@ In loops without marks, values that were stored stay: one element of an array ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from jax_enzyme.analysis.accesses import Access
@@ -41,6 +40,7 @@ from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -8,9 +8,9 @@ functions (`_ZTV...`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.folding import wrapped
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantNull, int_value
 

@@ -28,10 +28,10 @@ fails unless it leads to another one (`unfitting`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -14,10 +14,10 @@ sign may be declared with one, as it is no negative number; not the other way ro
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 from types import MappingProxyType
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.values import Argument

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Module

@@ -25,10 +25,10 @@ the call becomes a failure (`unfitting`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.zeros import Zeros
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.analysis.orders import EQUAL, GREATER, LESS, UNORDERED, Relations, Table, relation_table
 from jax_enzyme.analysis.signs import without_ceiling
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_with_map

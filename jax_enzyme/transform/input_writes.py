@@ -14,12 +14,12 @@ no memory for copies, and a write to an input is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import Objects
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -28,11 +28,11 @@ any case. The latch runs once more than before, in the last iteration.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.folding import compared
 from jax_enzyme.analysis.guards import Condition, Guards
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDValue

@@ -6,9 +6,9 @@ All of it is optional: a function without debug information has an empty prototy
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir.debug import debug_node, is_written_in, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module

@@ -23,11 +23,11 @@ leave what changes nothing. A loop with too few iterations to be cut is one rang
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.accumulation import Chain, says_any
 from jax_enzyme.analysis.independence import Independence, Independent
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int

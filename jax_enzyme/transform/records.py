@@ -17,10 +17,10 @@ A pointer to results has to be what it was: results that a function puts elsewhe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import gcd, prod
 from typing import Protocol
 
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.builder import Builder, const_int

@@ -13,9 +13,8 @@ pointer in front of all parameters (`sret`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import Value

@@ -22,7 +22,6 @@ or bit operations of integers become such of numbers, for good, or are split int
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import reduce
 
 from jax_enzyme.analysis.lanes import size
@@ -31,6 +30,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.analysis.words import DTYPES, Words
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, of_module

@@ -17,7 +17,6 @@ would have an adjoint in memory, to which each element would add.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.counters import way
 from jax_enzyme.analysis.evaluation import is_pure, is_silent
@@ -28,6 +27,7 @@ from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Leaf, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

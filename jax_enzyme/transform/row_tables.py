@@ -14,7 +14,6 @@ same way. Pointers that change places (`w = u; u = v; v = w`) may lead to any of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 from jax_enzyme.analysis.extents import allocation_size
@@ -23,6 +22,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex, emit
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import full_count
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -9,9 +9,9 @@ By debug information, where there is some, else by the types of the IR.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.metadata import MDValue

@@ -10,9 +10,9 @@ Opaque pointers do not tell what they point to; debug information does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Module

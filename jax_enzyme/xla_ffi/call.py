@@ -18,7 +18,6 @@ copies.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 import jax
@@ -26,6 +25,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.signature import NUMPY_NAMES
 from jax_enzyme.xla_ffi.function import Function

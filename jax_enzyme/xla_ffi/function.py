@@ -6,9 +6,9 @@ questions about its buffers are answered here: which are operands, which are res
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.spelling import spelling

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.plan.snapshots import Snapshot
@@ -12,6 +11,7 @@ from jax_enzyme.ad.plan.tape import Frame, Slot, Tape
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable

@@ -7,7 +7,6 @@ Those that never come by are left out, where conditions of the same axis say who
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -17,6 +16,7 @@ from jax_enzyme.analysis.filling import Run
 from jax_enzyme.analysis.folding import Numbers, evaluated
 from jax_enzyme.analysis.polynomials import Leaf
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached

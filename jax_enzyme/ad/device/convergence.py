@@ -13,7 +13,6 @@ what they did, that makes no difference; otherwise there is no right order, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.lanes import Lanes
@@ -21,6 +20,7 @@ from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.objects import call_effect, is_memory_free
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached

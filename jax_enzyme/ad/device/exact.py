@@ -18,7 +18,6 @@ the additions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from math import prod
 
 from jax_enzyme.ad.device.counting import widened
@@ -31,6 +30,7 @@ from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

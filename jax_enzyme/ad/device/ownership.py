@@ -18,7 +18,6 @@ apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from jax_enzyme.ad.device.axes import Axes, Digit, Terms
@@ -27,6 +26,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.remembered import remembered

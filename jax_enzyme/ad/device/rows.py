@@ -15,7 +15,6 @@ This is done to what is launched, once it is derived (see `ad.device.copies`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
@@ -24,6 +23,7 @@ from jax_enzyme.ad.device.shuffles import warp_helper
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer

@@ -9,9 +9,8 @@ in the shuffle, because they have left or the warp is not full, are told by a ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.ad.emit.runtime import defined
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, Module

@@ -24,7 +24,6 @@ such a branch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.axes import axes_of
@@ -40,6 +39,7 @@ from jax_enzyme.ad.facts.threads import Sums
 from jax_enzyme.analysis.objects import MemoryObject, Objects
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero

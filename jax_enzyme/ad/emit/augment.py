@@ -11,7 +11,6 @@ pointers that only the forward sweep can find, the forward sweep carries shadow 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, holds_address
 from jax_enzyme.ad.emit.copies import pointers_in
@@ -34,6 +33,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
 from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
 from jax_enzyme.analysis.tbaa import copied_type, kept_access
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero

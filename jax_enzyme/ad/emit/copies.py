@@ -15,11 +15,11 @@ The order is the one that is right for overlapping ranges, and for records copie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.words import Piece, Words
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import zero_text

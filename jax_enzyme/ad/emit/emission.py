@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value

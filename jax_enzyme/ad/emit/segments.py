@@ -19,13 +19,13 @@ segment, the length below which segments are not divided, what is alive of kept 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.ad.emit.kept import KeptMemory
 from jax_enzyme.ad.emit.partials import Partials
 from jax_enzyme.ad.emit.runtime import ARENA, Runtime, load_integer
 from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.plan.state import State
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function

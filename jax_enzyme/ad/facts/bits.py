@@ -15,7 +15,6 @@ decisions too, whatever is computed of them, and numbers with another one's digi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import BITS, HELD, MADE, PARTS, Cause
@@ -34,6 +33,7 @@ from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routin
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.analysis.tabled_bits import is_tabled
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_integer_of_c, is_of_any_type
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer

@@ -7,8 +7,8 @@ What functions have no derivative for reasons of their own is said by their rows
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiableError
 
 

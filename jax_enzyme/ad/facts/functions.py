@@ -4,7 +4,6 @@ instructions have a reverse (`Facts`). `ALONE` is a function of the CPU; `ad.dev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import GLOBAL, Cause
@@ -19,6 +18,7 @@ from jax_enzyme.analysis.flow import is_opaque_call, rule_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.speculation import speculated
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

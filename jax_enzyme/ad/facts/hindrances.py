@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.ad.facts.causes import NOT_CHECKPOINTED
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 
 

@@ -18,13 +18,12 @@ plan recomputes or tapes those that reverse needs, and dead ones are removed by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.ad.facts.causes import DEFECT, NEVER_RETURNS
 from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function

@@ -11,7 +11,6 @@ wanted it does as well itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import accesses
@@ -19,6 +18,7 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import call_effect, is_near_null
 from jax_enzyme.analysis.zeros import Zeros
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached

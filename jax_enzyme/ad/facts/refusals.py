@@ -8,7 +8,6 @@ memory that others may change, control that jumps where no block says.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from jax_enzyme.ad.facts.bits import BitChecks
@@ -46,6 +45,7 @@ from jax_enzyme.analysis.objects import (
     reachable_functions,
 )
 from jax_enzyme.analysis.words import Words
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -8,8 +8,8 @@ thread. What this means for one function is its `ad.facts.functions.Execution`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder

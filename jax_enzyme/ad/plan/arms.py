@@ -7,12 +7,12 @@ its vectoriser does not know, where each arm has a place of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.remembered import remembered
 

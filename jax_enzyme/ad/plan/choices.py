@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.options import Options
 
 

@@ -9,10 +9,10 @@ Loops on the way are walked through where all their exits lead to one choice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import BasicBlock, Value
 

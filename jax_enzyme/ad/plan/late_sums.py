@@ -17,7 +17,6 @@ records are (`u[3 * i]`, `u[3 * (i + 1)]`): only those that one iteration shares
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from jax_enzyme.ad.facts.functions import ALONE, Facts
@@ -25,6 +24,7 @@ from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.words import Words
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import recursive_functions

@@ -15,7 +15,6 @@ does not matter for what the program computes; that is for `ad.emit.segments` to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.copying import copied, extended, internal_function
 from jax_enzyme.ad.facts.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
@@ -24,6 +23,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import Objects, call_effect
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -10,7 +10,6 @@ from iteration numbers alone, in any order of iterations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
 from math import prod
@@ -18,6 +17,7 @@ from math import prod
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ragged import lengths
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import GlobalVariable

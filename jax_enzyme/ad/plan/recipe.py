@@ -15,13 +15,12 @@ A recipe names the values that it reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.ad.plan.gates import Choice
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Polynomial
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Argument, Value
 

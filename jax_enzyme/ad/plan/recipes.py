@@ -7,7 +7,6 @@ none (constants, parameters, iteration numbers) are *free*.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
@@ -32,6 +31,7 @@ from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, is_m
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.repetition import is_repeated
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import marks_of

@@ -12,7 +12,6 @@ of known size, or between two places that the loop reads in any case. What is ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.analysis.alias import Alias
@@ -24,6 +23,7 @@ from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import reached

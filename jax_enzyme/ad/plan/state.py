@@ -12,7 +12,6 @@ that may do something else the second time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
@@ -42,6 +41,7 @@ from jax_enzyme.analysis.objects import (
     reachable_functions,
 )
 from jax_enzyme.analysis.words import Words
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

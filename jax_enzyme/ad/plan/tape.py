@@ -20,7 +20,6 @@ the one before it directly, unless nodes of inner loops come between: then it ke
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
 
@@ -34,6 +33,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.tbaa import READS_INTEGER, own_access, tape_access
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder

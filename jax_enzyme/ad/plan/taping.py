@@ -12,7 +12,6 @@ from what reverse reads (sink): values cut are taped, values on the sink's side 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
@@ -25,6 +24,7 @@ from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument, BasicBlock, Value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import Literal
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import LoweringError
 
 PTX_VERSIONS: Mapping[int, int] = MappingProxyType(

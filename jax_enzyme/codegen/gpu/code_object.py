@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.gpu.architecture import target
 from jax_enzyme.codegen.gpu.ptx import optimised
 from jax_enzyme.errors import LoweringError

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from functools import cache, cached_property
 from typing import Any
 
 from jax_enzyme.ad import device as engine
 from jax_enzyme.ad.shortcuts import ExactComparison, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.codegen import race_warnings, shortcut_warnings
 from jax_enzyme.codegen.derived import check_buffers, predicted
 from jax_enzyme.codegen.gpu.architecture import architecture, target

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.gpu import architecture
 from jax_enzyme.codegen.gpu.architecture import Target
 from jax_enzyme.codegen.host import host

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.classes import dataclass
 
 _LIMIT = 140
 """In 137 live registers the assembler found 128 that sufficed, without memory. Of RSBench's tangents, 164 when halves

@@ -6,9 +6,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.gpu.library import wheels
 from jax_enzyme.errors import LoweringError
 

@@ -12,11 +12,10 @@ each thread to a sector of its own. Caches between blocks, and what atomics in s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.gpu.architecture import target
 from jax_enzyme.codegen.gpu.entry import entry_name
 from jax_enzyme.codegen.gpu.ptx import optimised

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantExpr, ConstantInt, GlobalValue, Value, int_value

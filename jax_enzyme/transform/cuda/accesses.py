@@ -17,10 +17,10 @@ block from one meeting to the next, how many meetings of its own a thread has no
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int

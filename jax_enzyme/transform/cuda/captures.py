@@ -9,9 +9,8 @@ constants stand in it as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V

@@ -10,13 +10,13 @@ Loops over a grid (`i += gridDim.x * blockDim.x`) are such: only their last iter
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.guards import INVERSE
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int

@@ -18,11 +18,11 @@ iterations are idle at the end, and of threads that is so in each step of a redu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.counters import tests
 from jax_enzyme.analysis.guards import INVERSE, SWAPPED, known_with
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking

@@ -18,7 +18,6 @@ long ones are cut off.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from jax_enzyme.analysis.dominators import Dominators, PostDominators
 from jax_enzyme.analysis.folding import Numbers, folded
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name

@@ -12,11 +12,11 @@ of global memory are not looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir.debug import location, trace
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module

@@ -22,9 +22,8 @@ itself back at each point where another thread may take it up; here it goes on. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -15,9 +15,9 @@ them. Here the first loop does nothing, the rounds go, the second loop runs both
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import Builder

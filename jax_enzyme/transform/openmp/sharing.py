@@ -16,11 +16,10 @@ Chunks of one iteration, under `distribute parallel for`, have no loop around th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

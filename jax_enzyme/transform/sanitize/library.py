@@ -11,8 +11,8 @@ before    %d = call ptr @strcpy(ptr %b, ptr %t)    after    %s = call i64 @je_ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int

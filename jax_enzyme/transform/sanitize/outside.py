@@ -16,11 +16,11 @@ checks before anything else, on copies of what that writes, and fails as it does
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.analysis.tbaa import forget_types_of_numbers
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T

@@ -15,9 +15,9 @@ that a pointer that has left its object is not taken for one into another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer

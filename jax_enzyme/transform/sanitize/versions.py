@@ -12,9 +12,9 @@ be looked at in front of it that can be in front of the innermost loops; these h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
