@@ -8,7 +8,7 @@
 Only derivatives are made of this: the kernel itself keeps its instructions. What each computes is told in Intel's
 Software Developer's Manual, volume 2, under the instruction's name. Minima, maxima and approximate reciprocals of all
 lanes have rules (`rules.names`); those of the first lane alone become these. So do minima and maxima of inline
-assembly, which Eigen takes for clang.
+assembly, which Eigen takes for clang, and square roots, which Rust's libm and musl take.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ _ASSEMBLED = re.compile(
 )
 """The template and the constraints of one instruction, in AT&T's order; without `v` it overwrites an operand."""
 
+_ROOT = re.compile(r"sqrts(?P<width>[sd]) (?:\$1, ?\$0 =x,x|(\$0|\$\{0:x\}), ?\2 =&?x,0)(?:,~.*)?")
+"""The same for the square root of one number: between two registers, or in one, whatever the dialect."""
+
 _COMPARISON = re.compile(r"(?:sse2?|avx)\.cmp\.(?P<width>[ps][sd])(?:\.256)?")
 
 _Lowering = Callable[[Builder, Declarations, "re.Match[str]", I.Call], Value | None]
@@ -50,7 +53,8 @@ _Lowering = Callable[[Builder, Declarations, "re.Match[str]", I.Call], Value | N
 def lower_x86_vectors(module: Module) -> Module:
     """A copy of the module without such calls; the module itself where there are none."""
     named = any(name.startswith(_PREFIX) for name in module.functions)
-    if not named and not any(_assembled(i) for f in module.functions.values() for i in f.instructions()):
+    instructions = (i for f in module.functions.values() for i in f.instructions())
+    if not named and not any(_assembled(i) or _is_root(i) for i in instructions):
         return module
     copy = clone(module)
     for function in list(copy.functions.values()):
@@ -66,6 +70,10 @@ def _lower(function: Function, declarations: Declarations) -> None:
             return None
         if (extremum := _assembled(instruction)) is not None:
             return lambda at: _extreme(at, declarations, extremum, instruction)
+        if _is_root(instruction):
+            kind = instruction.type
+            root = declarations.function(f"llvm.sqrt.{overload(kind)}", T.FunctionType(kind, (kind,)))
+            return lambda at: at.call(root, instruction.arguments)
         if not callee_name(instruction).startswith(_PREFIX):
             return None
         name = callee_name(instruction).removeprefix(_PREFIX)
@@ -212,6 +220,16 @@ def _assembled(instruction: I.Instruction) -> str | None:
         return None
     suffix = "s" if kind.element == T.FLOAT else "d"
     return match["v"] or match["two"] if f"p{suffix}" in code.template and T.is_float(kind.element) else None
+
+
+def _is_root(instruction: I.Instruction) -> bool:
+    """Whether an instruction is inline assembly for the square root of one number."""
+    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, InlineAsm):
+        return False
+    code = instruction.callee
+    match = _ROOT.fullmatch(f"{' '.join(code.template.split())} {code.constraints}")
+    kind = T.DOUBLE if match and match["width"] == "d" else T.FLOAT
+    return match is not None and [instruction.type, *(a.type for a in instruction.arguments)] == [kind, kind]
 
 
 def _extreme(at: Builder, declarations: Declarations, operation: str, call: I.Call) -> Value:

@@ -127,3 +127,18 @@ def test_extrema_in_assembly(flags: tuple[str, ...]) -> None:
     assert jax.grad(lambda x: kernel(x).sum())(x).tolist() == [3.0, 5.0 + 3 * 2.5**2, 27.0, 0.0]
     tangent = jax.jvp(kernel, (x,), (jnp.ones(4),))[1]
     assert tangent.tolist() == [3.0, 5.0, 27.0, 3 * 2.5**2]
+
+
+@pytest.mark.parametrize("kind", ["f64", "f32"])
+@pytest.mark.parametrize("code", ['"sqrtsd %1, %0" : "=x"(r) : "x"(x)', '"sqrtsd %0, %0" : "=&x"(r) : "0"(x)'])
+def test_roots_of_inline_assembly(kind: str, code: str) -> None:
+    """As musl and Rust's libm have them."""
+    wide = kind == "f64"
+    code, real = (code, "double") if wide else (code.replace("sqrtsd", "sqrtss"), "float")
+    source = f"{real} k({real} x) {{ {real} r; __asm__({code}); return r * x; }}"
+    kernel = je.kernel(source, "k", f"x: {kind} -> {kind}", lang="c")
+    x = jnp.asarray(2.25, float if wide else jnp.float32)
+    assert kernel(x) == 3.375
+    assert jax.jvp(kernel, (x,), (jnp.ones_like(x),))[1] == 2.25
+    assert jax.grad(kernel)(x) == 2.25
+    assert jax.grad(jax.grad(kernel))(x) == 0.5
