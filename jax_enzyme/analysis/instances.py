@@ -15,7 +15,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.remembered import remembered
@@ -28,7 +28,7 @@ _MEMORY = (Effect.IGNORED, Effect.MEMORY_COPY, Effect.MEMORY_SET)
 class Instances:
     """The variables of one function that begin in one place, before all that is done with them."""
 
-    def __init__(self, function: Function, cfg: Cfg, dominators: Dominators) -> None:
+    def __init__(self, cfg: Cfg, dominators: Dominators) -> None:
         self._cfg = cfg
         self._dominators = dominators
         self._home: dict[I.Instruction, tuple[BasicBlock, int]] = {}

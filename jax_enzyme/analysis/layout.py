@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jax_enzyme.classes import dataclass, field
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue, Value, int_value
@@ -56,6 +57,10 @@ class DataLayout:
                 return self._struct(structure)[1]
             case other:
                 raise ValueError(f"type {other} has no size")
+
+    def alignment(self, access: I.Load | I.Store) -> int:
+        """What the address of an access is a multiple of."""
+        return access.align or self.align(I.accessed_value(access).type)
 
     def align(self, type_: T.Type) -> int:
         """ABI alignment in bytes."""

@@ -196,6 +196,14 @@ class Builder:
             return base
         return self.gep(T.I8, base, [ConstantInt(T.I64, byte_offset)])
 
+    def field(self, structure: T.Type, base: Value, number: int) -> Value:
+        """The address of a field of a structure."""
+        return self.gep(structure, base, [ConstantInt(T.I32, 0), ConstantInt(T.I32, number)])
+
+    def wide(self, number: Value) -> Value:
+        """An unsigned integer as an i64."""
+        return number if number.type == T.I64 else self.cast("zext", number, T.I64)
+
     def call(
         self,
         callee: Function | InlineAsm | Value,

@@ -174,7 +174,7 @@ class _Widening:
         match instruction:
             case I.Load() if instruction in self._differs.values:
                 return lambda b: b.load(
-                    self._vector(instruction.type), instruction.operands[0], self._align(instruction)
+                    self._vector(instruction.type), instruction.operands[0], self._layout.alignment(instruction)
                 )
             case I.Store() if there(instruction.operands[1]):
                 return lambda b: self._store(b, instruction)
@@ -193,12 +193,9 @@ class _Widening:
             case _:
                 return None
 
-    def _align(self, access: I.Load | I.Store) -> int:
-        return access.align or self._layout.align(I.accessed_value(access).type)
-
     def _store(self, builder: Builder, store: I.Store) -> None:
         value, pointer = store.operands
-        builder.store(self._lanes(builder, value), pointer, self._align(store))
+        builder.store(self._lanes(builder, value), pointer, self._layout.alignment(store))
 
     def _address(self, builder: Builder, gep: I.GetElementPtr) -> Value:
         """The same place: each byte is `count` times as far."""

@@ -186,8 +186,7 @@ class _Move:
         if number is not None:
             size: Value = const_int(T.I64, max(number * each, 1))
         else:
-            wide = count if count.type == T.I64 else made.cast("zext", count, T.I64)
-            size = made.binary("mul", wide, const_int(T.I64, each), ("nuw",))
+            size = made.binary("mul", made.wide(count), const_int(T.I64, each), ("nuw",))
         align = alloca.align or self._layout.align(alloca.allocated_type)
         if align <= _ALIGN:
             memory = self._declarations.memory(made, "malloc", size)

@@ -379,9 +379,13 @@ class _Rewriting:
         size = self._layout.store_size(load.type)
         match self._share.shapes[pointer]:
             case step if step == size and T.is_float(load.type):
-                return self._kept(load, at.load(self._vector(load.type), self._first(pointer), self._align(load)))
+                return self._kept(
+                    load, at.load(self._vector(load.type), self._first(pointer), self._layout.alignment(load))
+                )
             case step if step == -size and T.is_float(load.type):
-                found = at.load(self._vector(load.type), self._place(at, pointer, self._width - 1), self._align(load))
+                found = at.load(
+                    self._vector(load.type), self._place(at, pointer, self._width - 1), self._layout.alignment(load)
+                )
                 return _reversed(at, self._kept(load, found))
             case _:
                 places = [self._place(at, pointer, lane) for lane in range(self._width)]
@@ -406,17 +410,14 @@ class _Rewriting:
         size = self._layout.store_size(value.type)
         match self._share.shapes.get(pointer):
             case step if step == size and T.is_float(value.type):
-                self._kept(store, at.store(lanes, self._first(pointer), self._align(store)))
+                self._kept(store, at.store(lanes, self._first(pointer), self._layout.alignment(store)))
             case step if step == -size and T.is_float(value.type):
                 last = self._place(at, pointer, self._width - 1)
-                self._kept(store, at.store(_reversed(at, lanes), last, self._align(store)))
+                self._kept(store, at.store(_reversed(at, lanes), last, self._layout.alignment(store)))
             case _:
                 for lane in range(self._width):
                     place = self._place(at, pointer, lane)
                     self._kept(store, at.store(at.extract_element(lanes, lane), place, store.align))
-
-    def _align(self, access: I.Load | I.Store) -> int:
-        return access.align or self._layout.align(I.accessed_value(access).type)
 
     @staticmethod
     def _kept(old: I.Instruction, new: I.Load | I.Store) -> I.Load | I.Store:

@@ -196,7 +196,7 @@ class InRanges(Sharing):
     def _loaded(self, at: Builder, passed: list[Value], context: Value) -> tuple[list[Value], list[Value]]:
         """The fields of a context: what the loop needs, and the others."""
         kind = self._context(passed)
-        found: list[Value] = [at.load(t, self._field(at, kind, context, n)) for n, t in enumerate(kind.elements)]
+        found: list[Value] = [at.load(t, at.field(kind, context, n)) for n, t in enumerate(kind.elements)]
         return found[: len(passed)], found[len(passed) :]
 
     # -- what ranges will touch
@@ -294,7 +294,7 @@ class InRanges(Sharing):
         kind = self._context(passed)
         fields = [*passed, slots, marks, const_int(T.I64, 0), length, count, *copies, *arenas]
         for number, value in enumerate(fields):
-            at.store(value, self._field(at, kind, context, number))
+            at.store(value, at.field(kind, context, number))
         for own in arenas:
             whole = const_int(T.I64, self._arena_bytes)
             Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), whole)
@@ -312,7 +312,7 @@ class InRanges(Sharing):
         for phase in range(self._phases):  # a loop with two has no other way out
             number = const_int(T.I64, -(-(self._ranges.count - phase) // self._phases))
             for branch in (single, shared):
-                branch.store(const_int(T.I64, phase), self._field(branch, kind, context, len(passed) + 2))
+                branch.store(const_int(T.I64, phase), branch.field(kind, context, len(passed) + 2))
             by_one = single.call(stretch, [context, const_int(T.I64, 0), number])
             by_all = shared.call(run, [self._team, stretch, context, number, grain], RUN)
         for number, (site, size) in enumerate(self._ranges.copies.items()):

@@ -86,7 +86,7 @@ def _define(module: Module, name: str, by: str, types: list[T.Type]) -> None:
     kind = structure(moved)
     context, first, last = parameters = stretch_arguments()
     at = Builder(BasicBlock(name="entry"))
-    place, what, size = (at.load(t, _field(at, kind, context, n)) for n, t in enumerate(kind.elements))
+    place, what, size = (at.load(t, at.field(kind, context, n)) for n, t in enumerate(kind.elements))
     low, behind = (at.binary("mul", number, const_int(T.I64, _UNIT)) for number in (first, last))
     length = at.binary("sub", at.select(at.icmp("ult", behind, size), behind, size), low)
     source = at.gep(T.I8, what, [low]) if T.is_pointer(what.type) else what
@@ -98,7 +98,7 @@ def _define(module: Module, name: str, by: str, types: list[T.Type]) -> None:
     at = Builder(entry)
     memory = at.alloca(kind, align=16)
     for number, value in enumerate(moved):
-        at.store(value, _field(at, kind, memory, number))
+        at.store(value, at.field(kind, memory, number))
     at.cond_br(at.icmp("eq", team, ConstantNull(T.PTR)), alone, together)
     at = Builder(alone)
     declarations.memory(at, by, *moved)
@@ -143,7 +143,3 @@ def _function(
     made = Function(T.PTR, kind, arguments, blocks, ("internal", *words), (), ("noinline", "uwtable"), name=name)
     module.functions[name] = made
     return made
-
-
-def _field(at: Builder, kind: T.StructType, pointer: Value, number: int) -> Value:
-    return at.gep(kind, pointer, [const_int(T.I32, 0), const_int(T.I32, number)])

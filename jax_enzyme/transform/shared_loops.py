@@ -355,13 +355,9 @@ class Sharing:
         context, first, last = arguments = stretch_arguments()
         at = Builder(BasicBlock(name="entry"))
         kind = structure(passed)
-        values = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
+        values = [at.load(v.type, at.field(kind, context, n)) for n, v in enumerate(passed)]
         at.ret(at.call(body, [*values, first, last]))
         return self._define(name, arguments, [at.block])
-
-    @staticmethod
-    def _field(at: Builder, kind: T.StructType, pointer: Value, number: int) -> Value:
-        return at.gep(kind, pointer, [const_int(T.I32, 0), const_int(T.I32, number)])
 
     def _call(self, passed: list[Value], body: Function, stretch: Function) -> None:
         """The loop's place is taken by its call, alone or by the team."""
@@ -384,7 +380,7 @@ class Sharing:
         kind = structure(passed)
         context = local(self._root, kind, 16, "context")
         for number, value in enumerate(passed):
-            shared.store(value, self._field(shared, kind, context, number))
+            shared.store(value, shared.field(kind, context, number))
         run = shared.load(T.PTR, self._team, 8)
         grain = const_int(T.I64, self._piece())
         by_all = shared.call(run, [self._team, stretch, context, count, grain], RUN)

@@ -185,7 +185,7 @@ class ReloadCheck:
 
     @cached_property
     def _instances(self) -> Instances:
-        return Instances(self._code, self._cfg, Dominators(self._cfg))
+        return Instances(self._cfg, Dominators(self._cfg))
 
     def _is_renewed(self, write: Access, load: I.Load | I.Store, roots: set[Value]) -> bool:
         """Whether a local variable begins anew between a load and a write."""

@@ -61,8 +61,3 @@ def load_number(builder: Builder, type_: T.Type, pointer: Value, align: int | No
 def store_number(builder: Builder, value: Value, pointer: Value, align: int | None = None) -> None:
     """The same, writing."""
     builder.store(value, pointer, align).metadata = number_access(value.type)
-
-
-def byte_count(builder: Builder, length: Value) -> Value:
-    """How many bytes a copy or `memset` is of, as an i64."""
-    return length if length.type == T.I64 else builder.cast("zext", length, T.I64)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, load_number, store_number
+from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
@@ -252,7 +252,7 @@ class Adjoints:
                 self._arithmetic(call)
 
     def _length(self, call: I.CallBase) -> Value:
-        return byte_count(self._builder, self._sources.value(call.operands[2]))
+        return self._builder.wide(self._sources.value(call.operands[2]))
 
     def _copy(self, call: I.CallBase) -> None:
         if copied_type(self._facts.module, call) == T.I1:

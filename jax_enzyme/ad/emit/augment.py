@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, holds_address
+from jax_enzyme.ad.emit.addresses import element_alignment, holds_address
 from jax_enzyme.ad.emit.copies import pointers_in
 from jax_enzyme.ad.emit.emission import Forward
 from jax_enzyme.ad.emit.kept import KeptMemory, padded
@@ -477,7 +477,7 @@ class Augmenter(ShadowedCopy):
     def _clear_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
         """What is written is no pointer."""
         if self._replaces_pointer(call, call.operands[0], int_value(call.operands[2])):
-            length = byte_count(self.builder, twin.operands[2])
+            length = self.builder.wide(twin.operands[2])
             self._runtime.clear(self.builder, self.shadow(call.operands[0]), length)
 
     def _copy_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
@@ -492,7 +492,7 @@ class Augmenter(ShadowedCopy):
         targets = points_to.of(target)
         if all(map(words.is_array, targets)) and (self.facts.has_frames or not self._loads_pointers(targets)):
             return
-        to, at, length = self.shadow(target), self.shadow(source), byte_count(self.builder, twin.operands[2])
+        to, at, length = self.shadow(target), self.shadow(source), self.builder.wide(twin.operands[2])
         is_active = self.facts.active_memory(target) or self.facts.active_memory(source)
         if not is_active or (is_own(points_to, target) and is_own(points_to, source)):
             self._runtime.move(self.builder, to, at, length)

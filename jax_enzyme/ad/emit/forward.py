@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jax_enzyme.ad.emit.addresses import byte_count, element_alignment
+from jax_enzyme.ad.emit.addresses import element_alignment
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.partials import Partials, nonzero_partials, variables_of
 from jax_enzyme.ad.emit.runtime import load_integer
@@ -406,7 +406,7 @@ class _Emitter(ShadowedCopy):
         return self.facts.points_to.objects.get(call) in self.facts.measured or self.facts.activity.keeps_halves(call)
 
     def _set_shadow(self, pointer: Value, size: Value) -> None:
-        length = byte_count(self.builder, self.value(size))
+        length = self.builder.wide(self.value(size))
         self.shared.declarations.memory(self.builder, "memset", self.shadow(pointer), ConstantInt(T.I8, 0), length)
 
     def _check_unknown(self, call: I.CallBase) -> None:

@@ -297,6 +297,5 @@ class _Host:
                 body = self.module.struct_bodies[body.name] or T.StructType(())
             assert isinstance(body, T.StructType)
             for number, element in enumerate(body.elements):
-                indices = [const_int(T.I32, 0), const_int(T.I32, number)]
-                values.append(self.at.load(element, self.at.gep(body, packed, indices)))
+                values.append(self.at.load(element, self.at.field(body, packed, number)))
         return self.at.call(callee, [format_, *values], kind)

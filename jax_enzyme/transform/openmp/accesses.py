@@ -151,7 +151,7 @@ class _Watch:
 
     def _row(self, at: Builder, pointer: Value, size: _Size, what: int) -> None:
         if isinstance(size, tuple):
-            first, *more = (_as_i64(at, s) for s in size)
+            first, *more = (at.wide(s) for s in size)
             size = reduce(lambda a, b: at.binary("mul", a, b), more, first)
         log = at.load(T.PTR, self._module.globals[_LOG], 8)
         Rows(self._module, log, const_int(T.I32, 0), const_int(T.I32, 0)).add(at, pointer, size, what)
@@ -267,7 +267,3 @@ def _is_given_away(function: Function, local: I.Alloca) -> bool:
                 continue
             return True
     return False
-
-
-def _as_i64(at: Builder, value: Value) -> Value:
-    return value if value.type == T.I64 else at.cast("zext", value, T.I64)

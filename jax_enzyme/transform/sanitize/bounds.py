@@ -207,9 +207,7 @@ def _record(place: Place) -> Value:
 
 
 def _wide(at: Builder, size: int | Value) -> Value:
-    if isinstance(size, int):
-        return const_int(T.I64, size)
-    return size if size.type == T.I64 else at.cast("zext", size, T.I64)
+    return const_int(T.I64, size) if isinstance(size, int) else at.wide(size)
 
 
 # -- allocating and freeing

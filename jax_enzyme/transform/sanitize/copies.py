@@ -40,7 +40,7 @@ def copy_checks(call: I.Instruction, provenance: Provenance, users: Uses, runtim
         return inside or at.cast("ptrtoint", pointer, T.I64)
 
     def overlaps(at: Builder) -> Value:
-        zero, wide = const_int(T.I64, 0), size if size.type == T.I64 else at.cast("zext", size, T.I64)
+        zero, wide = const_int(T.I64, 0), at.wide(size)
         apart = at.binary("sub", offset(at, pointers[0]), offset(at, pointers[1]))
         near = at.binary("or", at.icmp("ult", apart, wide), at.icmp("ult", at.binary("sub", zero, apart), wide))
         return at.binary("and", at.icmp("ne", apart, zero), near)
