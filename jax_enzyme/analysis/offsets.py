@@ -6,13 +6,14 @@ true, only less exact.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, reduce
 from math import gcd
 from typing import TypeVar
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.guards import INVERSE
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value, int_value
@@ -142,28 +143,69 @@ def excluded_by(condition: Value, value: Value) -> int | None:
 
 
 def values_of_counter(phi: I.Phi) -> Offsets | None:
-    """The values of a loop's counter that starts at a constant and goes to one by steps of 1 or -1; None for any other
-    phi. The loop is left at its end, as optimisers turn loops: what is compared there is the counter, or what follows
-    it, which the counter then never is."""
+    """The values of a loop's counter that goes by steps of 1 or -1 from a constant, or from what such a counter was
+    last, to a constant; None for any other phi. The loop is left at its end, as optimisers turn loops: what is compared
+    there is the counter, or what follows it. Of one that may be left earlier, the values are these at most."""
+    return _counted_from(phi, _values_at_exit)
+
+
+def _values_at_exit(start: Value) -> tuple[int, int] | None:
+    """The least and the greatest value of a constant, or of a counter behind its loop."""
+    while isinstance(start, I.Phi) and len(start.operands) == 1:
+        start = start.operands[0]
+    number = int_value(start)
+    if number is not None:
+        return number, number
+    values = _counted_from(start, _constant) if isinstance(start, I.Phi) else None
+    spans = [c.span for c in values or ()]
+    known = [span for span in spans if span is not None]
+    return (min(a for a, _ in known), max(b for _, b in known)) if known and len(known) == len(spans) else None
+
+
+def _constant(start: Value) -> tuple[int, int] | None:
+    number = int_value(start)
+    return None if number is None else (number, number)
+
+
+def _counted_from(phi: I.Phi, starts: Callable[[Value], tuple[int, int] | None]) -> Offsets | None:
     if len(phi.operands) != 2 or not isinstance(phi.type, T.IntType):
         return None
     for start, (following, latch) in zip(phi.operands, reversed(phi.incoming), strict=True):
-        first = int_value(start)
         step, last = step_to(following, phi), latch.terminator
-        if first is None or step not in (1, -1) or not isinstance(last, I.CondBranch):
+        if step not in (1, -1) or not isinstance(last, I.CondBranch) or (first := starts(start)) is None:
             continue
-        test = last.operands[0]
-        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] not in (phi, following):
+        stays = [phi in target.instructions for target in last.targets]
+        if stays[0] == stays[1]:
             continue
-        end = int_value(test.operands[1])
-        leaves = phi not in last.targets[0].instructions
-        equal = test.predicate == ("eq" if leaves else "ne") and (phi in last.targets[1 if leaves else 0].instructions)
-        if not equal or end is None:
-            continue
-        final = end if test.operands[0] is phi else end - step
-        count = (final - first) * step + 1
-        if 0 < count <= _MANY_STEPS:
-            return frozenset(Congruence(first + step * k, 0) for k in range(count))
-        if count > 0:
-            return frozenset([Congruence.bounded(min(first, final), max(first, final), 1)])
+        for test in _required(last.operands[0]) if stays[0] else [last.operands[0]]:
+            final = _greatest_or_least(test, phi, following, step, is_true=stays[0])
+            low, high = first
+            if final is None or (final < high if step > 0 else low < final):
+                continue
+            low, high = (low, final) if step > 0 else (final, high)
+            if high - low < _MANY_STEPS:
+                return frozenset(Congruence(k, 0) for k in range(low, high + 1))
+            return frozenset([Congruence.bounded(low, high, 1)])
     return None
+
+
+def _required(condition: Value) -> list[Value]:
+    """Conditions that all hold where this one does."""
+    match condition:
+        case I.BinaryOp(opcode="and", operands=[one, other]):
+            return [*_required(one), *_required(other)]
+        case I.Select(operands=[one, other, otherwise]) if int_value(otherwise) == 0:
+            return [*_required(one), *_required(other)]
+        case _:
+            return [condition]
+
+
+def _greatest_or_least(test: Value, phi: I.Phi, following: Value, step: int, *, is_true: bool) -> int | None:
+    """The last value that a counter may have, if its loop goes on where a test has this answer."""
+    if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] not in (phi, following):
+        return None
+    bound = int_value(test.operands[1])
+    predicate = test.predicate if is_true else INVERSE[test.predicate]
+    if bound is None or not (predicate == "ne" or (step > 0 and predicate in ("ult", "slt") and bound > 0)):
+        return None
+    return bound if test.operands[0] is phi else bound - step
