@@ -21,6 +21,7 @@ from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function, whole
 from jax_enzyme.ad.facts.functions import ALONE
 from jax_enzyme.ad.facts.reruns import hindrances
 from jax_enzyme.ad.frame import Frame
+from jax_enzyme.ad.plan.shared_tapes import mark_residents
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.ad.sweeps import Sweeps
@@ -170,6 +171,7 @@ def _forward_sweep(sweeps: Sweeps) -> Function:
     copies = _copies(sweeps)
     size = sum(whole(base.buffers[i].nbytes) for i in copies) + _root_bytes(sweeps.reversal)
     root = at.call(sweeps.runtime.arena("allocate"), [arena, const_int(T.I64, max(size, ALIGNMENT))])
+    mark_residents(sweeps.reversal.root.plan, root)
     shadows = [_NULL for _ in sweeps.reversal.shadow_objects]
     status = at.call(sweeps.forward, [*own, *shadows, root, arena])
     for index, offset in copies.items():

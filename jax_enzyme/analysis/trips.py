@@ -192,8 +192,8 @@ class _Count:
 
     def _no_wrap(self, left: Form, right: Form, signed: bool, inclusive: bool) -> bool:
         """Are both sides equal to their closed forms as integers, in every iteration that is reached?"""
-        exact = self.facts.is_signed if signed else self.facts.is_unsigned
-        sides = (exact(left, self.bits), exact(right, self.bits))
+        full = full_range(self.bits) if signed else unsigned_range(self.bits)
+        sides = self._is_exact(left, signed, full), self._is_exact(right, signed, full)
         if all(sides):
             return True
         moving, still = (left, right) if sides[1] else (right, left)
@@ -202,7 +202,6 @@ class _Count:
         parts = moving.polynomial.coefficients(self._k)
         if len(parts) != 2 or not self.facts.is_invariant(parts[0], self.loop):
             return False
-        full = full_range(self.bits) if signed else unsigned_range(self.bits)
         step, limit = parts[1].value, self._bounds(still.polynomial)
         if step is None or not self._bounds(parts[0]).within(full):
             return False
@@ -210,6 +209,12 @@ class _Count:
         if moving is left:
             return step > 0 and limit.high - 1 + inclusive + step <= full.high
         return step < 0 and limit.low + 1 - inclusive + step >= full.low
+
+    def _is_exact(self, side: Form, signed: bool, full: Interval) -> bool:
+        """Is a side equal to its closed form as an integer, at least where it does not change and the loop is entered?"""
+        known = self.facts.is_signed(side, self.bits) if signed else self.facts.is_unsigned(side, self.bits)
+        still = known or self.facts.is_invariant(side.polynomial, self.loop)
+        return known or (still and self._bounds(side.polynomial).within(full))
 
     def while_different(self, left: Form, right: Form) -> TripCount:
         affine = self._affine(left, right)

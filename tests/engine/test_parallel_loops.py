@@ -56,6 +56,27 @@ void k(int n, const double *x, double *y) {
 }"""
 
 CASES = {
+    "anti-diagonals between two bounds": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 60 };
+  double d[M + 1][M + 1];
+  for (int i = 0; i <= M; i++) d[i][0] = d[0][i] = i;
+  for (int s = 2; s <= 2 * M; s++) {
+    int low = s - M > 1 ? s - M : 1, high = s - 1 < M ? s - 1 : M;
+#pragma omp parallel for
+    for (int i = low; i <= high; i++) {
+      int j = s - i;
+      double v = x[(i - 1) * M + j - 1];
+      for (int q = 0; q < 40; q++) v = sin(v);
+      d[i][j] = v - log(exp(-d[i - 1][j]) + exp(-d[i][j - 1]) + exp(-d[i - 1][j - 1]));
+    }
+  }
+  for (int i = 0; i < n; i++) y[i] = d[i / M + 1][i % M + 1];
+}""",
+        "pjv",
+        n=3600,
+    ),
     "rows that iterations make": Shared(_ROWS.replace(", CHUNK", "").replace("BEFORE", "1"), "pjv", n=8000),
     "rows that are made of the one before": Shared(
         _ROWS.replace("CHUNK", "8").replace("BEFORE", "(i % 8 ? row[i - 1][j] : 0)"), "", "it calls `malloc`", n=8000
@@ -1510,6 +1531,35 @@ void k(int n, const double *x, double *y) {
             if not steps:
                 np.testing.assert_allclose(alone[0], serial.run((), given)[0], rtol=1e-9, atol=1e-11)
     agree(three_way(kernel, [x]))
+
+
+def test_iterations_that_keep_rows_whose_lengths_are_data_for_a_later_call_are_shared() -> None:
+    source = """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int *at = malloc(4 * (n + 1));
+  double *w = malloc(8 * n);
+  at[0] = 0;
+  for (int i = 0; i < n; i++) { at[i + 1] = at[i] + (x[i] > 0.5 ? 8 : 4); w[i] = x[i]; }
+  for (int t = 0; t < 3; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      double s = 0;
+      for (int j = at[i]; j < at[i + 1]; j++) s += w[7 * j % n] * w[i];
+      y[i] = s;
+    }
+    for (int i = 0; i < n; i++) w[i] = sin(y[i]);
+  }
+  free(at);
+  free(w);
+}"""
+    x, found = _inputs(3000), set[bytes]()
+    for threads in (1, 2):
+        options = je.Options(threads=threads)
+        kernel = je.kernel(source, "k", SIGNATURE, lang="c", flags=("-fopenmp",), options=options)
+        found.add(np.asarray(jax.grad(lambda x, k=kernel: jnp.sum(k(x) ** 2))(x)).tobytes())
+    said = [text for name, text in kernel.inspect(x).loops if name == "augmented"]
+    assert len(found) == 1 and said and all(text.endswith("on several threads") for text in said), said
 
 
 def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
