@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from jax_enzyme.frontends.definitions import PASTING, headers_with, hidden, parts
@@ -176,4 +176,11 @@ def is_known(symbol: str) -> bool:
         or provides(symbol)
         or symbol.startswith(("_Fortran", "_ZSt", "_ZNSt", "_ZNKSt", "_ZT", "__cxa", "__gxx", "_Unwind"))
         or hasattr(ctypes.CDLL(None), symbol)
+        or hasattr(_run_time_of_compilers(), symbol)
     )
+
+
+@cache
+def _run_time_of_compilers() -> ctypes.CDLL:
+    """What compilers call for arithmetic that the processor has not: `__muldc3` for complex numbers, `__udivti3`."""
+    return ctypes.CDLL("libgcc_s.so.1")  # libstdc++ needs it

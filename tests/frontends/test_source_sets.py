@@ -135,6 +135,20 @@ def test_names_that_only_macros_make(write: Write, tmp_path: Path, caplog: pytes
     assert "other.c" not in caplog.text  # which has one half of the name
 
 
+def test_what_compilers_call_for_arithmetic_is_looked_for_in_no_source(
+    write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`__muldc3` and `__divti3`."""
+    write(
+        step__cpp='extern "C" double step(double _Complex a, __int128 b) { return __real__(a * a) + 9 / b; }\n',
+        other__cpp="double other(double x) { return x; }\n",
+    )
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        assert functions(load(tmp_path, "step").ir) == {"step"}
+    assert "step.cpp ..." in caplog.text
+    assert "other" not in caplog.text
+
+
 def test_sources_that_others_include_are_parts_of_them(write: Write, tmp_path: Path) -> None:
     step = "#include <stdlib.h>\ndouble vec_half(double); double vec_free(double);\n"
     write(
