@@ -69,8 +69,10 @@ def make_ends_apart(function: ArrayFunction) -> ArrayFunction:
 
 
 def _make_apart(module: Module, root: Function) -> bool:
+    usual: dict[Value, Value] = {}
     for ends, bound in list(_found(module, root)):
-        _make_room(root, ends, bound)
+        usual |= _make_room(root, ends, bound)
+    replace_values(root, usual)
     return True
 
 
@@ -201,8 +203,8 @@ def _bound(ends: _Ends, facts: Recurrences) -> tuple[Value, Value] | None:
     return None
 
 
-def _make_room(root: Function, ends: _Ends, bound: tuple[Value, Value] | None) -> None:
-    """Makes the iterations of one loop apart, and says in the others what holds there."""
+def _make_room(root: Function, ends: _Ends, bound: tuple[Value, Value] | None) -> dict[Value, Value]:
+    """Makes the iterations of one loop apart, and says what holds in the others."""
     loop, (latch,) = ends.loop, ends.loop.latches
     header, exit_, before = loop.header, loop.exits[0], loop.preheader
     assert before is not None
@@ -220,7 +222,7 @@ def _make_room(root: Function, ends: _Ends, bound: tuple[Value, Value] | None) -
         chain.add(exit_)
     for phi in phis(exit_):
         phi.incoming = [(chain.map.get(v, v), chain.before) if b is latch else (v, b) for v, b in phi.incoming]
-    replace_values(root, dict(_usual(ends)))
+    return dict(_usual(ends))
 
 
 class _Chain:
