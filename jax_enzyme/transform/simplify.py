@@ -1,13 +1,15 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
 optimised, flat -> private volatile memory -> devirtualise -> divisions -> failures -> struct copies -> private globals
--> rows of tables -> reallocations -> instructions of x86 -> masked memory -> tables of pointers -> optimise again
+-> rows of tables -> copies of buffers -> reallocations -> instructions of x86 -> masked memory -> tables of pointers
+-> optimise again
 """
 
 from __future__ import annotations
 
 from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
+from jax_enzyme.transform.copied_buffers import use_buffers
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.divisions import guard_hidden_divisions
 from jax_enzyme.transform.failures import lower_failures
@@ -33,6 +35,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
         privatise,
         widen_byte_swaps,
         join_rows,
+        use_buffers,
     )
     within = (lower_reallocations, lower_x86_vectors, lower_masked_memory, choose_by_index)
     return through(function, *on_whole, *map(of_module, within))

@@ -24,6 +24,7 @@ from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.computed_gotos import lower_computed_gotos
+from jax_enzyme.transform.copied_buffers import use_buffers
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
@@ -68,6 +69,7 @@ PASSES: dict[str, Pass] = {
     "byte_swaps": widen_byte_swaps,
     "carried_loads": load_again,
     "closures": lower_closures,
+    "copied_buffers": use_buffers,
     "computed_gotos": _of_module(lower_computed_gotos),
     "devirtualise": devirtualise,
     "dynamic_casts": _of_module(lower_dynamic_casts),
