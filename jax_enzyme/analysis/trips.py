@@ -211,10 +211,10 @@ class _Count:
         return step < 0 and limit.low + 1 - inclusive + step >= full.low
 
     def _is_exact(self, side: Form, signed: bool, full: Interval) -> bool:
-        """Is a side equal to its closed form as an integer, at least where it does not change and the loop is entered?"""
+        """Is a side equal to its closed form as an integer? One that does not change: where the loop is entered."""
         known = self.facts.is_signed(side, self.bits) if signed else self.facts.is_unsigned(side, self.bits)
-        still = known or self.facts.is_invariant(side.polynomial, self.loop)
-        return known or (still and self._bounds(side.polynomial).within(full))
+        polynomial = side.polynomial
+        return known or (self.facts.is_invariant(polynomial, self.loop) and self._bounds(polynomial).within(full))
 
     def while_different(self, left: Form, right: Form) -> TripCount:
         affine = self._affine(left, right)
