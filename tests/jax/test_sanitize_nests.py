@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.codegen import engine
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.sanitize import outside
 
 X = np.arange(1.0, 8.0)
 INDICES = "int t[7]; for (int i = 0; i < n; i++) t[i] = i;"
@@ -156,7 +156,7 @@ def test_what_a_failing_loop_has_changed_is_put_back_for_the_second_run() -> Non
 def _kept(monkeypatch: pytest.MonkeyPatch, step: str) -> list[str]:
     """The texts of the modules that a step of making code will leave."""
     made: list[str] = []
-    whole = getattr(engine, step)
+    whole = getattr(outside, step)
 
     def kept(*given: object) -> object:
         result = whole(*given)
@@ -164,7 +164,7 @@ def _kept(monkeypatch: pytest.MonkeyPatch, step: str) -> list[str]:
         return result
 
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
-    monkeypatch.setattr(engine, step, kept)
+    monkeypatch.setattr(outside, step, kept)
     return made
 
 

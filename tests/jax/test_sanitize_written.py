@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.codegen import engine
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.sanitize import outside
 
 X = np.arange(1.0, 5.0)
 ALL = "for (int a = 0; a < 4; a++)"
@@ -95,7 +95,7 @@ def test_what_is_not_certain_is_looked_at(name: str) -> None:
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_certain_costs_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    whole = engine.sanitized
+    whole = outside.sanitized
 
     def kept(*given: object) -> object:
         result = whole(*given)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def test_what_is_certain_costs_nothing(name: str, monkeypatch: pytest.MonkeyPatc
         return result
 
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
-    monkeypatch.setattr(engine, "sanitized", kept)
+    monkeypatch.setattr(outside, "sanitized", kept)
     np.testing.assert_array_equal(_kernel(name, True)(2, X), _kernel(name, False)(2, X))
     own = made[0][made[0].index("@je.primal(") :]
     assert "call i64 @je_checked_noted" not in own[: own.index("\n}")]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.codegen import engine
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.sanitize import outside
 from tests.support.tools import need
 
 X = np.arange(1.0, 5.0)
@@ -147,7 +147,7 @@ def test_variables_behind_checks_stay_variables(monkeypatch: pytest.MonkeyPatch)
     """On the heap, LLVM would read what describes an array anew for each element that is assigned."""
     need("flang-22")
     made: list[str] = []
-    whole = engine.sanitized
+    whole = outside.sanitized
 
     def kept(*given: Any) -> ArrayFunction:
         result = whole(*given)
@@ -155,7 +155,7 @@ def test_variables_behind_checks_stay_variables(monkeypatch: pytest.MonkeyPatch)
         return result
 
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
-    monkeypatch.setattr(engine, "sanitized", kept)
+    monkeypatch.setattr(outside, "sanitized", kept)
     kernel = je.kernel(TWO, "k", "n: i32, x: f64[n], out y: f64[]", lang="fortran", options=CHECKED)
     assert kernel(X) == 2.0
     own = made[0][made[0].index("@je.primal(") :]
