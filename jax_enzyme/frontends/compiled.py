@@ -9,7 +9,7 @@ from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import symbols
-from jax_enzyme.frontends.flang import AS_LOWERED, finished
+from jax_enzyme.frontends.flang import AS_LOWERED, excerpt, finished
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import LARGE
 from jax_enzyme.frontends.spelling import spelling
@@ -20,8 +20,8 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import is_zero
 
-_FORMAT = "2"
-"""Changes whenever the names of a module would be others."""
+_FORMAT = "3"
+"""Changes whenever the names of a module, or its parts, would be others."""
 _SMALL = 20_000
 """Characters of a module up to which it does not pay to look for the part of it that is needed."""
 
@@ -65,7 +65,7 @@ class Compiled:
         entry = cache.get(key)
         if entry is not None:
             return entry.decode()
-        found = finished(linking.excerpt(self.ir, wanted), source, flags)
+        found = finished(excerpt(self.ir, wanted, self.names.defined, source, flags), source, flags)
         cache.put(key, found.encode())
         return found
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
-from jax_enzyme.frontends.fortran_arguments import note_arguments
+from jax_enzyme.frontends.fortran_arguments import descriptions, note_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
 from jax_enzyme.frontends.runtime_library import LARGE
 from jax_enzyme.frontends.source import AS_WRITTEN, Source
+from jax_enzyme.ir import linking
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.passes import optimised_text
 from jax_enzyme.ir.reader import parse
@@ -73,11 +74,23 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
 
 def finished(ir: str, source: Source, flags: Sequence[str]) -> str:
     """What is done to IR that the compiler wrote for a source, or to a part of it, before anybody else sees it."""
-    fixed = "-ffixed-form" in flags or (source.path or Path(source.name)).suffix.lower() in _FIXED
     module = parse(ir)
     _let_wrap(module)
-    note_arguments(module, source.text, fixed=fixed and "-ffree-form" not in flags)
+    note_arguments(module, source.text, fixed=_is_fixed(source, flags))
     return to_text(module) if _OPENMP in ir else _then(module, flags)
+
+
+def excerpt(ir: str, wanted: frozenset[str], defined: frozenset[str], source: Source, flags: Sequence[str]) -> str:
+    """As much of IR that the compiler wrote for a source as some of what it defines needs, with what describes the
+    classes of arguments."""
+    described = descriptions(wanted, defined, source.text, fixed=_is_fixed(source, flags))
+    return linking.excerpt(ir, wanted | described)
+
+
+def _is_fixed(source: Source, flags: Sequence[str]) -> bool:
+    """Whether a source is in the old form, of lines with 72 columns."""
+    fixed = "-ffixed-form" in flags or (source.path or Path(source.name)).suffix.lower() in _FIXED
+    return fixed and "-ffree-form" not in flags
 
 
 def module_files(source: Source, flags: Sequence[str], given: toolchain.Files) -> toolchain.Files:

@@ -18,8 +18,9 @@ what is not understood is left open.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import add_node, debug_node
 from jax_enzyme.ir.linking import COMES_WITH
@@ -71,6 +72,22 @@ def note_arguments(module: Module, text: str, *, fixed: bool) -> None:
             subprogram.fields.append(("annotations", add_node(module, _tuple(add_node(module, n) for n in notes))))
         if needed:
             _keep(module, symbol, list(needed.values()))
+
+
+def descriptions(symbols: Collection[str], described: Collection[str], text: str, *, fixed: bool) -> frozenset[str]:
+    """Of the symbols of `described` those that describe the types of arguments of procedures which are called as some
+    in `symbols`: nothing but the text says that they belong together."""
+    known: dict[str, list[str]] = {}
+    for symbol in described:
+        if _TYPE in symbol:
+            known.setdefault(symbol.rpartition(_TYPE)[2], []).append(symbol)
+    if not known:
+        return frozenset()
+    wanted = {spelling(symbol).name for symbol in symbols}
+    lines = text.lower().splitlines()
+    heads = ((head[2], line) for line, code in enumerate(lines, 1) if (head := _HEAD.search(code)))
+    notes = (note for name, line in heads if name in wanted for note in _notes(lines, name, line, fixed))
+    return frozenset(symbol for kind, *said in notes if kind == CLASSES for symbol in known.get(said[1], ()))
 
 
 def _tuple(operands: Iterable[MDValue]) -> MDNode:

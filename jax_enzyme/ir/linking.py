@@ -125,10 +125,16 @@ def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
 def excerpt(program: str, wanted: Collection[str]) -> str:
     """The same program, in which others see what they saw before of what is left."""
     module = native_from_text(program)
+    inline = [value for value in module.global_variables if value.linkage is llvm.Linkage.linkonce_odr]
+    kept = {value.name: value for value in inline if value.name in wanted}
+    for value in kept.values():
+        value.linkage = llvm.Linkage.weak_odr  # is dropped otherwise where nobody refers to it
     hidden = _drop_all_but(module, wanted)
     for value in (*module.functions, *module.global_variables):
         if value.name in hidden:
             value.linkage = llvm.Linkage.external
+        elif value.name in kept:
+            value.linkage = llvm.Linkage.linkonce_odr
     return str(module)
 
 

@@ -800,6 +800,26 @@ def test_of_a_large_fortran_file_only_the_part_that_is_needed_is_read(
     assert {name for ir in read for name in functions(ir)} == {"step_", "s2_", "s3_"}
 
 
+def test_parts_of_large_fortran_files_have_the_classes_of_their_arguments(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("flang-22")
+    monkeypatch.setattr("jax_enzyme.frontends.flang.LARGE", 1)
+    monkeypatch.setattr("jax_enzyme.frontends.compiled.LARGE", 1)
+    monkeypatch.setattr("jax_enzyme.frontends.flang._FORMAT", "as lowered")
+    [path] = write(
+        m__f90="module m\n type :: spring\n  real(8) :: k\n contains\n  procedure :: force\n end type\n"
+        " type :: other\n  real(8) :: k\n end type\ncontains\n"
+        " real(8) function force(me)\n  class(spring), intent(in) :: me\n  force = me%k\n end\n"
+        " subroutine step(me, y)\n  class(spring), intent(in) :: me\n  real(8), intent(out) :: y\n"
+        "  y = me%force()\n end\nend module\n"
+    )
+    ir = load([path], "step").ir
+    assert "@je.comes_with._QMmPstep =" in ir
+    assert functions(ir) == {"_QMmPstep", "_QMmPforce"}
+    assert "EXdtXother" not in ir
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_functions_that_nobody_calls_for_others_in_large_files(write: Write, tmp_path: Path, several: bool) -> None:
     many = "".join(f"double g{i}(double x) {{ return x * {i} > 1 ? x : x / {i + 1} + {i}; }}\n" for i in range(250))
