@@ -25,11 +25,11 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.extents import allocation_size, argument_size
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function, Uses, declared_name, uses
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.types import I1
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import on_copy, substitute
@@ -123,8 +123,19 @@ def _with_buffers(memory: _Memory, buffers: tuple[Buffer, ...]) -> Iterator[tupl
     if len(memory.copied_out) == 1 and declared_name(memory.site) != "calloc":
         (copy,) = memory.copied_out
         target = copy.operands[0]
-        if isinstance(target, Argument) and buffers[target.index].io == "out" and argument_size(target) == memory.size:
+        whole = isinstance(target, Argument) and argument_size(target) == memory.size
+        if isinstance(target, Argument) and whole and _may_be_output(memory, buffers[target.index]):
             yield copy, target
+
+
+def _may_be_output(memory: _Memory, buffer: Buffer) -> bool:
+    """Whether a buffer is an output in which all that is stored has a place: no pointers, among numbers no other words
+    either, which may be pointers, and nothing that is copied from elsewhere."""
+    stored = [write.operands[0].type for write in memory.writes if isinstance(write, I.Store)]
+    if any(isinstance(w, I.Call) and call_effect(w) is not Effect.MEMORY_SET for w in memory.writes):
+        return False
+    is_fit = T.is_float if buffer.is_floating else T.is_int
+    return buffer.io == "out" and all(is_fit(T.scalar(type_)) for type_ in stored)
 
 
 def _is_input(memory: _Memory, copy: I.Call, buffer: Argument, users: Uses, order: _Order) -> bool:
@@ -200,7 +211,7 @@ def _put(root: Function, memory: _Memory, buffer: Argument) -> None:
             ]
     copies = [c for c in (*memory.copied_in, *memory.copied_out) if buffer in c.operands[:2]]
     answers: dict[Value, Value] = {
-        i: const_int(I1, i.predicate == "ne") for i in memory.holds if isinstance(i, I.Compare)
+        i: const_int(T.I1, i.predicate == "ne") for i in memory.holds if isinstance(i, I.Compare)
     }
     gone = {*copies, *(i for i in memory.holds if isinstance(i, I.Call))}
     for block in root.blocks:
