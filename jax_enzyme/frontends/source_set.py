@@ -389,9 +389,12 @@ class SourceSet:
             wanted.setdefault(id(one), set()).add(root)
         missing: dict[str, None] = {}
         unset: dict[str, None] = {}
-        pending = list(members.values())
-        while pending:
-            one = pending.pop()
+        # What is asked of large modules is collected: each other set of names is another part of them.
+        pending, large = dict[int, Compiled](), dict[int, Compiled]()
+        for one in members.values():
+            (large if one.is_large else pending)[id(one)] = one
+        while pending or large:
+            _, one = (pending or large).popitem()
             names = one.part(frozenset(wanted[id(one)]))[1]
             for name in sorted(names.needed | names.shared):
                 found = [home for home in homes.get(name, ()) if name in home.names.strong]
@@ -406,7 +409,7 @@ class SourceSet:
                     if name not in known or id(home) not in members:
                         known.add(name)
                         members[id(home)] = home
-                        pending.append(home)
+                        (large if home.is_large else pending)[id(home)] = home
         return [(one, frozenset(wanted[key])) for key, one in members.items()], [*missing], [*unset]
 
     def _check_ways(self, one: Compiled, wanted: frozenset[str]) -> None:
