@@ -283,7 +283,9 @@ def test_iterations_over_prange_may_end_early_and_have_arrays() -> None:
     kernel = je.kernel(in_any_way, None, "x: f64[n], inout y: f64[n]")
     np.testing.assert_allclose(kernel(x, x), (in_any_way(x, y := x.copy()), y)[1], rtol=1e-13)
     said = [text for name, text in kernel.inspect(x, x).loops if name == "primal"]
-    assert len(said) == 2 and all(text.endswith("on several threads") for text in said)
+    # For processors with AVX-512, LLVM makes two loops of the one with `continue`, whose lengths nobody knows.
+    split, shared = ["on one thread: how often the loop runs is not known beforehand"], ["on several threads"]
+    assert [text.partition("loop: ")[2] for text in said] in (2 * shared, 2 * split + shared)
     small = kernel_of(in_any_way, "x: f64[n], inout y: f64[n]", {"n": 40})
     agree(three_way(small, [x[:40], x[:40]]))
 
