@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -100,6 +101,17 @@ double f(int n, const double *x) {
   for (int k = 0; k < n; k++) s += 1e-18 * (double)(v[k].u.i >> 3);
   return s;
 }"""
+NEXT = """
+double f(int n, const double *x) {
+  union { double d; long i; } v[16];
+  double s = 0;
+  for (int k = 0; k < n; k++)
+    if (k % 2) v[k].i = k;
+    else v[k].d = x[k];
+  for (int k = 0; k < n; k++) v[k].i++;
+  for (int k = 0; k < n; k++) s += k % 2 ? x[k] * v[k].i : v[k].d * v[k].d;
+  return s;
+}"""
 X = np.linspace(0.6, 1.5, 6)
 
 
@@ -125,3 +137,13 @@ def test_where_a_number_lies_after_all_derivatives_are_no_numbers() -> None:
     for gradient in (jax.grad(f)(X), jax.jacfwd(f)(X)):
         np.testing.assert_array_equal(np.isnan(gradient), np.arange(6) % 2 == 0)
         np.testing.assert_array_equal(gradient[1::2], 0)
+
+
+@pytest.mark.parametrize("outer", [jax.jacfwd, jax.jacrev])
+@pytest.mark.parametrize("inner", [jax.jacfwd, jax.jacrev])
+def test_where_a_number_lies_after_all_second_derivatives_are_no_numbers(
+    inner: Callable[..., Any], outer: Callable[..., Any]
+) -> None:
+    curvature = np.diag(outer(inner(kernel(NEXT, "c")))(np.linspace(0.4, 1.3, 9)))
+    np.testing.assert_array_equal(np.isnan(curvature), np.arange(9) % 2 == 0)
+    np.testing.assert_array_equal(curvature[1::2], 0)

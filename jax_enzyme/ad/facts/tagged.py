@@ -17,6 +17,7 @@ no number's bits went into, is ever stored to or merged with: that stays refused
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import nan
 
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
@@ -138,23 +139,33 @@ def _is_integer(value: Value) -> bool:
 
 def tangent(builder: Builder, type_: T.Type, operands: Sequence[Value]) -> Value:
     """That of what is computed of integers with these tangents."""
-    varies: Value | None = None
+    result: Value = zero(type_)
     for operand in operands:
-        if operand.type in _QUIET_NAN:  # of -0.0 as well
-            operand = builder.binary("shl", operand, const_int(operand.type, 1))
-        one = builder.icmp("ne", operand, zero(operand.type))
-        varies = one if varies is None else builder.binary("or", varies, one)
-    assert varies is not None
-    return builder.select(varies, _unknown(type_), zero(type_))
+        bits, number = operand, operand
+        if operand.type in _QUIET_NAN:
+            bits = builder.binary("shl", operand, const_int(operand.type, 1))  # of -0.0 as well
+            number = builder.cast("bitcast", operand, T.DOUBLE if operand.type == T.I64 else T.FLOAT)
+        varies = builder.icmp("ne", bits, zero(operand.type))
+        result = builder.select(varies, _unknown(builder, type_, number), result)
+    return result
 
 
 def adjoint(builder: Builder, type_: T.Type, of_result: Value) -> Value:
     """That of an integer, in the type of a number, by that of what is computed of it."""
-    return builder.select(builder.fcmp("une", of_result, zero(of_result.type)), _unknown(type_), zero(type_))
+    varies = builder.fcmp("une", of_result, zero(of_result.type))
+    return builder.select(varies, _unknown(builder, type_, of_result), zero(type_))
 
 
-def _unknown(type_: T.Type) -> Value:
-    """A NaN, also as the bits of one; as a narrow integer, none of whose bits are a number's, -1."""
-    if isinstance(type_, T.IntType):
-        return const_int(type_, _QUIET_NAN.get(type_, -1))
-    return const_float(type_, float("nan"))
+def _unknown(builder: Builder, type_: T.Type, number: Value) -> Value:
+    """A NaN, also as the bits of one, that has no derivatives but NaN by what it is made of; as a narrow integer, none
+    of whose bits are a number's, -1."""
+    if isinstance(type_, T.IntType) and type_ not in _QUIET_NAN:
+        return const_int(type_, -1)
+    if not isinstance(number.type, T.FloatType):
+        return const_int(type_, _QUIET_NAN[type_]) if isinstance(type_, T.IntType) else const_float(type_, nan)
+    nothing = builder.binary("fmul", number, zero(number.type))
+    found = builder.binary("fdiv", nothing, nothing)
+    kind = type_ if isinstance(type_, T.FloatType) else T.DOUBLE if type_ == T.I64 else T.FLOAT
+    if kind != found.type:
+        found = builder.cast("fpext" if kind == T.DOUBLE else "fptrunc", found, kind)
+    return builder.cast("bitcast", found, type_) if isinstance(type_, T.IntType) else found
