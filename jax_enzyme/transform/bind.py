@@ -171,7 +171,8 @@ class _Binder:
         if isinstance(formal, Plain) and not formal.levels:
             if formal.param.by_value or isinstance(rest[0].type, T.PointerType):
                 self.source.check_declared(index, formal.param, rest[0])
-            return self._pass(index, formal.param, rest)
+            type_ = self._described_type(index)
+            return self._pass(index, formal.param, rest) if type_ is None else [self._object(index, formal, type_)]
         if isinstance(formal, Record) and not formal.is_pointer:
             return self._pass_by_value(index, formal, rest)
         if not isinstance(rest[0].type, T.PointerType):
@@ -200,6 +201,13 @@ class _Binder:
                 return self._characters(formal.value)
             case Status():
                 return self.composer.status()
+
+    def _object(self, index: int, formal: Plain, type_: GlobalVariable) -> Value:
+        """Numbers that are an object of a class of Fortran."""
+        known = self.source.source_type(index)
+        if formal.param.by_value or known is None or known.element_bytes is None:
+            raise self.source.other_kind(index, formal)
+        return object_of_class(self.composer, known.element_bytes, self.composer.pointer(formal), type_)
 
     def _described_type(self, index: int) -> GlobalVariable | None:
         """What describes the type of an object that Fortran passes with it: that of its class, no extended one."""

@@ -695,6 +695,35 @@ end module
         je.kernel(source, "springs::twice", "me: {k: f64}* -> f64", lang="fortran")
 
 
+def test_numbers_that_are_an_object_of_a_class_of_fortran() -> None:
+    """They are passed as such an object is."""
+    need("flang-22")
+    source = """
+module m
+  type :: spring
+    real(8) :: k, rest
+  contains
+    procedure :: law
+    procedure :: twice
+  end type
+contains
+  real(8) function law(me)
+    class(spring), intent(in) :: me
+    law = me%k*me%rest
+  end function
+  real(8) function twice(me)
+    class(spring), intent(in) :: me
+    twice = 2*me%law()
+  end function
+end module
+"""
+    twice = je.kernel(source, "m::twice", "me: f64[2] -> f64", lang="fortran")
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.grad(twice)(np.array([2.0, 3.0])), [6.0, 4.0])
+    with pytest.raises(je.SignatureError, match="`me: f64`"):
+        je.kernel(source, "m::twice", "me: f64 -> f64", lang="fortran")(1.0)
+
+
 def test_derived_types_of_fortran_end_where_the_next_may_begin() -> None:
     """Flang says where their last members end."""
     need("flang-22")
