@@ -130,9 +130,8 @@ class SourceSet:
                 able = [unit for unit in able if unit.likely is None or not put.isdisjoint(unit.likely)]
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
-            own = frozenset(
-                name for one in compiled for name in put if f"@{name}(" in one.ir and name in one.names.strong
-            )
+            mentioned = ((name, one) for one in compiled for name in put if f"@{name}(" in one.ir)
+            own = frozenset(name for name, one in mentioned if name in one.names.strong | one.names.shared)
             if own and own not in self._calling:
                 flags = flags_without(own)
                 self._calling[own] = reduce(lambda sources, flag: sources._with(flag, "c", "c++"), flags, self)
