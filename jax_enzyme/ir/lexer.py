@@ -126,9 +126,12 @@ def escape(text: str) -> str:
 
 
 def normal(token: str) -> str:
-    """A name token with its sigil, quotes and escapes undone, except where only quotes tell a name from a number."""
+    """A name token with its sigil, quotes and escapes undone, except where only quotes tell a name from a number. Its
+    bytes are UTF-8; those that are none stay what they are (`surrogateescape`)."""
     if len(token) > 1 and token[1] == '"':
         name = unescape(token[2:-1])
+        if not name.isascii():
+            name = name.encode("latin-1").decode("utf-8", "surrogateescape")
         return token if name.isdigit() else token[0] + name
     return token
 

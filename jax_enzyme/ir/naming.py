@@ -29,7 +29,7 @@ def quoted(name: str) -> str:
     """A name without its sigil, in quotes where LLVM needs them."""
     if _PLAIN.fullmatch(name):
         return name
-    return f'"{escape(name)}"'
+    return f'"{escape(name.encode("utf-8", "surrogateescape").decode("latin-1"))}"'
 
 
 def local_names(function: Function) -> dict[Value, str]:

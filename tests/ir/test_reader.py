@@ -387,3 +387,11 @@ def test_the_type_of_a_long_table_is_read_once() -> None:
     text = f"; first\n@t = constant <{{ {', '.join(records)} }}> <{{ {rows} }}>\n"
     one, other = (parse(text).globals["t"].value_type for _ in range(2))
     assert one is other and str(one) == f"<{{ {', '.join(records)} }}>"
+
+
+def test_names_are_utf_8() -> None:
+    """As those that users give. Bytes that are none stay what they are."""
+    text = 'define double @"\\C3\\A9t\\C3\\A9"(double %"\\FFx") {\n  ret double %"\\FFx"\n}\n'
+    module = parse(text)
+    assert [*module.functions] == ["été"]
+    assert 'define double @"\\C3\\A9t\\C3\\A9"(double %"\\FFx")' in to_text(module)
