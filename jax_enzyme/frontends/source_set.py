@@ -127,7 +127,8 @@ class SourceSet:
         with self._lock:
             able = [unit for unit in self.units if unit.named and unit.source.lang in ("c", "c++")]
             if len(self.units) > 1:
-                able = [unit for unit in able if unit.likely is None or not put.isdisjoint(unit.likely)]
+                hiding = self._candidates.hiding(sorted(put), ())
+                able = [u for u in able if u.likely is None or not put.isdisjoint(u.likely) or u in hiding]
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
             mentioned = ((name, one) for one in compiled for name in put if f"@{name}(" in one.ir)

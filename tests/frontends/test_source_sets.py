@@ -768,7 +768,8 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
     own = f"{head} {{ return x * 5; }}\n"
     weak = f"__attribute__((weak)) {own}"
     paths = write(step__c=f"{head};\n{step}", own__c=own, both__c=own + step, weak__c=weak + step)
-    for sources in (paths[:2], *paths[2:]):
+    hidden = write(renamed__c=f"#define own {name}\n{own.replace(name, 'own')}", included__c='#include "own.c"\n')
+    for sources in (paths[:2], *paths[2:], *([paths[0], one] for one in hidden)):
         assert "5.000000e+00" in load(sources, "step").ir
     assert "5.000000e+00" not in load(paths[0], "step").ir
 
