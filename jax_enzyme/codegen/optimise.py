@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.native import native_from_bitcode, native_from_text
-from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
+from jax_enzyme.ir.pass_managers import Setting, inline_marked, run_on_module, set_to
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
@@ -43,8 +43,10 @@ _RELAXABLE = {
     "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "fcmp", "fptrunc", "fpext", "select", "phi", "call",
 }  # fmt: skip
 _LONG_BLOCK = 2000
-"""Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code
-and sums keep their order: the time that both take grows with the square of the block."""
+"""Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code,
+sums keep their order, and machine code that of the instructions: the time that these take grows with the square of the
+block."""
+_IN_ORDER = (Setting("enable-misched", "false", usual="true"),)
 _DEFAULT = Options()
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
@@ -60,11 +62,17 @@ def object_code(
     """The object of a private module, optimised; and the names of those parameters of a function of it behind which
     nothing is written any more."""
     machine = target_machine()
+    settings = _IN_ORDER if _long_blocks(module) else ()
     native = _optimise(module, machine, options, is_derivative)
     parameters = (a for f in native.functions if f.name == symbol for a in f.arguments)
     words = {a.name: b" ".join(a.attributes).split() for a in parameters}
     read = frozenset(name for name, own in words.items() if b"readonly" in own or b"readnone" in own)
-    return waiting_for(machine.emit_object, native), read
+
+    def emit() -> bytes:
+        with set_to(settings):
+            return machine.emit_object(native)
+
+    return waiting_for(emit), read
 
 
 def assembly(module: Module, options: Options = _DEFAULT) -> str:
@@ -108,7 +116,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     show_rows(module)
     keep_outer_loops(module)
     vectors = options.vector_math and add_vector_math(module)
-    long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
+    long = _long_blocks(module)
     for block in long:
         _keep_order(block)
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
@@ -189,6 +197,10 @@ def _limit_vectors(module: Module, bits: int) -> None:
     for function in module.functions.values():
         if function.blocks:
             function.attributes = (*function.attributes, f'"prefer-vector-width"="{bits}"')
+
+
+def _long_blocks(module: Module) -> list[BasicBlock]:
+    return [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
 
 
 def _keep_order(block: BasicBlock) -> None:

@@ -9,7 +9,8 @@ then, since freeing it could fail as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from ctypes import c_void_p, cast
 
 import llvmlite.binding as llvm
@@ -38,6 +39,19 @@ PLACES_STAY = (Setting("enable-pre", "false", "true"),)
 """Nothing is computed on one way to a place because it is known there on another one."""
 
 
+@contextmanager
+def set_to(settings: Sequence[Setting]) -> Generator[None]:
+    """LLVM's options have these values inside, where no other thread uses LLVM."""
+    with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
+        for setting in settings:
+            llvm.set_option("", f"-{setting.name}={setting.value}")
+        try:
+            yield
+        finally:
+            for setting in settings:
+                llvm.set_option("", f"-{setting.name}={setting.usual}")
+
+
 def run_on_module(
     manager: llvm.ModulePassManager,
     module: llvm.ModuleRef,
@@ -62,19 +76,11 @@ def _run(
     module: llvm.ModuleRef,
     settings: Sequence[Setting] = (),
 ) -> None:
-    """What `manager.run` does with code of a module, by llvmlite's function of this name. LLVM's options hold for all
-    of the process, of which nothing else runs meanwhile."""
+    """What `manager.run` does with code of a module, by llvmlite's function of this name."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
-    chosen = (*NO_CHECKSUMS, *settings)
-    with ffi.lib._lock:  # pyright: ignore[reportPrivateUsage]  # as llvmlite does
-        for setting in chosen:
-            llvm.set_option("", f"-{setting.name}={setting.value}")
-        try:
-            done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
-        finally:
-            for setting in chosen:
-                llvm.set_option("", f"-{setting.name}={setting.usual}")
+    with set_to((*NO_CHECKSUMS, *settings)):
+        done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
     if done:
         return
     for lost in (manager, builder, module, vars(module)["_context"]):

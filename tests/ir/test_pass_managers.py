@@ -84,6 +84,18 @@ def test_options_are_what_they_were_behind_a_run_that_an_exception_ends(monkeypa
     assert said[-1] == "-enable-pre=true"
 
 
+def test_machine_code_of_long_blocks_keeps_the_order_of_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pass_managers.llvm, "set_option", lambda _, text: said.append(text))
+    for count, expected in ((1900, []), (2100, ["-enable-misched=false", "-enable-misched=true"])):
+        said.clear()
+        sums = "".join(f"  %s{n + 1} = fadd double %s{n}, %x\n" for n in range(count))
+        text = f"define double @f(double %s0, double %x) {{\n{sums}  ret double %s{count}\n}}\n"
+        code, _ = object_code(parse(text), "f")
+        assert code
+        assert [word for word in said if "misched" in word] == expected
+
+
 def test_single_passes_that_fail_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     _failing(monkeypatch, 1)
     with pytest.raises(LoweringError, match="an assertion of its own failed"):
