@@ -20,6 +20,14 @@ LOOP = "  for (int i = 0; i < 8; i++) for (int k = 0; k < 8; k++) w[i] = w[i] * 
 RECORD = "  p = make(s, p); s = p->v * p->v * 0.125 + x[{a}];"
 CHOICE = "  if (x[{a}] > {i}.5) s = s * x[{b}]; else if (x[{b}] > {i}.25) s = x[{a}] * x[{b}]; p = make(s, p);"
 VARIABLE = "  {{ static double kept{i}[8] = {{1, 2}}; kept{i}[{a}] += x[{b}]; s += kept{i}[{b}] * kept{i}[1]; }}"
+TAGGED = (
+    "  if (x[{a}] > {i}.5e-3) t[m + {a} & 7].i = {i} + m; else t[m + {b} & 7].d = x[{a}] * x[{b}];"
+    " if (x[{b}] > {i}.25e-3) s += (t[m + {a} & 7].i * {i} + 1) * x[{b}]; else s += t[m + {a} & 7].d;"
+)
+BEST = (
+    "  {{ double least = x[{a}]; for (int i = 0; i < m; i++)"
+    " {{ double d = (x[i & 7] - {i}.5) * x[{b}]; if (d < least) least = d; }} s += least * least; }}"
+)
 TEXT = """
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +37,8 @@ static struct r *make(double v, struct r *n) {{
 }}
 double f(const double *x) {{
   double s = x[0], w[8] = {{1, 2, 3, 4, 5, 6, 7, 8}}; struct r *p = 0;
+  union {{ double d; long i; }} t[8]; int m = 8 + (x[0] > 100);
+  for (int i = 0; i < 8; i++) t[i].d = x[i];
 {lines}
   while (p) {{ s += p->v; struct r *q = p->next; free(p); p = q; }}
   return s + w[0] + w[7];
@@ -63,8 +73,8 @@ def work(line: str, count: int, forward: bool) -> int:
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "reverse"])
 @pytest.mark.parametrize(
     ("line", "count"),
-    [(INDEPENDENT, 100), (DEPENDENT, 100), (LOOP, 6), (RECORD, 30), (VARIABLE, 80)],
-    ids=["independent statements", "dependent statements", "loops", "records", "variables"],
+    [(INDEPENDENT, 100), (DEPENDENT, 100), (LOOP, 6), (RECORD, 30), (VARIABLE, 80), (TAGGED, 40), (BEST, 10)],
+    ids=["independent statements", "dependent statements", "loops", "records", "variables", "unions", "extremes"],
 )
 def test_twice_the_program(line: str, count: int, forward: bool) -> None:
     assert work(line, 2 * count, forward) <= 2.5 * work(line, count, forward)

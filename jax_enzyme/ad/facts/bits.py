@@ -80,15 +80,15 @@ class BitChecks:
         found: set[I.Instruction] = set()
         in_frames = any(buffer.role != "primal" for buffer in self.numbers.values())
         plain: PlainWords | None = None
-        for sources, users, fields in self._read_as_integers:
-            for source in sources:
-                if not any(self._lost(source, users, fields)):
-                    continue
+        for users, fields, lost in self._read_as_integers:
+            words = [source for source, lossy in lost.items() if lossy]
+            if words:
                 plain = plain or PlainWords(self.points_to, self.activity, in_frames)
-                of_source = computed_of(source, users, fields) if plain.may_be(source) else None
-                if of_source is None:
+            for type_ in dict.fromkeys(word.type for word in words):
+                of_type = computed_of([word for word in words if word.type == type_], users, fields)
+                if of_type is None or plain is None or not all(map(plain.may_be, words)):
                     return frozenset()
-                found |= of_source
+                found |= of_type
         return frozenset(found)
 
     def refused(self) -> Iterator[tuple[I.Instruction, Cause]]:
@@ -127,20 +127,22 @@ class BitChecks:
     # -- arithmetic on bits
 
     @cached_property
-    def _read_as_integers(self) -> Sequence[tuple[Sequence[I.Instruction], Uses, NumberFields]]:
-        """What may be bits of numbers, function by function."""
-        found = ((f, [i for i in f.instructions() if self._is_bits(i)]) for f in self.points_to.functions)
-        return [(sources, uses(f), NumberFields(f, self._is_bits)) for f, sources in found if sources]
+    def _read_as_integers(self) -> Sequence[tuple[Uses, NumberFields, Mapping[I.Instruction, list[I.Instruction]]]]:
+        """Function by function what may be bits of numbers, with the instructions in which digits get lost."""
+        found: list[tuple[Uses, NumberFields, Mapping[I.Instruction, list[I.Instruction]]]] = []
+        for function in self.points_to.functions:
+            if sources := [i for i in function.instructions() if self._is_bits(i)]:
+                users, fields = uses(function), NumberFields(function, self._is_bits)
+                lost = {source: list(_lossy(source, users, fields, self.activity.tagged)) for source in sources}
+                found.append((users, fields, lost))
+        return found
 
     def _arithmetic(self) -> Iterator[tuple[I.Instruction, Cause]]:
-        for sources, users, fields in self._read_as_integers:
-            for source in sources:
+        for _, _, lost in self._read_as_integers:
+            for source, lossy in lost.items():
                 read = source if isinstance(source, I.Load) else source.operands[0]
                 cause = HELD if isinstance(read, I.Load) and not self._is_of_numbers(read) else BITS
-                yield from ((user, cause) for user in self._lost(source, users, fields))
-
-    def _lost(self, source: I.Instruction, users: Uses, fields: NumberFields) -> Iterator[I.Instruction]:
-        return _lossy(source, users, fields, self.activity.tagged)
+                yield from ((user, cause) for user in lossy)
 
     def _is_bits(self, value: I.Instruction) -> bool:
         if not T.is_int(value.type) or value not in self.activity.varied:

@@ -71,8 +71,9 @@ def refuse_unprovable(
     module = points_to.module
     numbers = {points_to.objects[a]: buffer for a, buffer in words.buffers.items() if buffer.is_floating}
     bits = BitChecks(module, points_to, activity, numbers, origin or {})
-    if not (tagged := bits.tagged()) <= activity.tagged:  # and then perhaps what is computed of those, behind memory
-        return refuse_unprovable(words, activity.tagging(activity.tagged | tagged), rules, origin)
+    while not (tagged := bits.tagged()) <= activity.tagged:  # and then perhaps what is computed of those, behind memory
+        activity = activity.tagging(activity.tagged | tagged)
+        bits = BitChecks(module, points_to, activity, numbers, origin or {})
     launders = any(map(partial(_launders, points_to), points_to.instructions()))
     check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})
     for instruction in points_to.instructions():

@@ -16,8 +16,9 @@ no number's bits went into, is ever stored to or merged with: that stays refused
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
+from typing import TypeAlias
 
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
@@ -33,15 +34,16 @@ from jax_enzyme.ir.module import Uses
 from jax_enzyme.ir.reach import Reached, led_to, reached
 from jax_enzyme.ir.values import Constant, ConstantFloat, Value, int_value
 
+_Place: TypeAlias = tuple[MemoryObject, Bytes]
 _CONVERSIONS = ("sitofp", "uitofp")
 _LEAST_NORMAL, _LEAST_NORMAL_FLOAT = 2.0**-1022, 2.0**-126
 _QUIET_NAN = {T.I32: 0x7FC0_0000, T.I64: 0x7FF8_0000_0000_0000}
 
 
-def computed_of(source: I.Instruction, users: Uses, fields: NumberFields) -> set[I.Instruction] | None:
-    """What is computed of an integer that may be a number's bits, on the way to numbers and to memory. None where
-    something else is made of it than a number of its value or the integer of a word."""
-    found, computed, onward = Reached[Value]([source]), set[Value](), dict[Value, list[Value]]()
+def computed_of(words: Sequence[I.Instruction], users: Uses, fields: NumberFields) -> set[I.Instruction] | None:
+    """What is computed of integers of one type that may be numbers' bits, on the way to numbers and to memory. None
+    where something else is made of one than a number of its value or the integer of a word."""
+    found, computed, onward = Reached[Value](words), set[Value](), dict[Value, list[Value]]()
     kept: list[Value] = []
     conversions: dict[I.Instruction, Value] = {}
     for value in found:
@@ -61,7 +63,7 @@ def computed_of(source: I.Instruction, users: Uses, fields: NumberFields) -> set
     made = reached(computed, lambda value: onward.get(value, ()))
     ends = [value for value in kept if value in made]
     losing = led_to([*ends, *conversions.values()], found.all, lambda value: onward.get(value, ()))
-    if any(value.type != source.type for value in ends) or any(not isinstance(v.type, T.IntType) for v in losing):
+    if any(value.type != words[0].type for value in ends) or any(not isinstance(v.type, T.IntType) for v in losing):
         return None
     narrow = {i for i in losing if isinstance(i, I.Phi | I.Select | I.Freeze) and i.type not in _QUIET_NAN}
     return {i for i in losing if isinstance(i, I.BinaryOp | I.Cast) and i in computed} | narrow | conversions.keys()
@@ -75,54 +77,64 @@ class PlainWords:
     def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool) -> None:
         self._numbers = activity.numbers
         self._onward: dict[Value, list[I.Instruction]] = {}
-        self._loads: dict[MemoryObject, list[tuple[I.Load, Bytes]]] = {}
-        self._written: dict[MemoryObject, dict[Bytes, None]] = {}
+        self._loads: dict[MemoryObject, dict[Bytes, list[I.Load]]] = {}
+        written: dict[MemoryObject, dict[Bytes, None]] = {}
+        places: dict[_Place, None] = {}
         every = [i for i in points_to.instructions() if isinstance(i, I.Store) or _is_word(i)]
         for instruction in every:
             for operand in I.merged(instruction) or instruction.operands:
                 self._onward.setdefault(operand, []).append(instruction)
-            if not in_frames and isinstance(instruction, I.Store) and T.is_int(instruction.operands[0].type):
-                for item, part in self._accessed(instruction):
-                    self._written.setdefault(item, {})[part] = None
-        loads = [i for i in every if isinstance(i, I.Load)]
-        for load in loads:
-            for item, part in self._accessed(load):
-                self._loads.setdefault(item, []).append((load, part))
-        parted = [load for load in loads if any(self._is_parted(*place) for place in self._accessed(load))]
+            for item, part in self._accessed(instruction):
+                if isinstance(instruction, I.Load):
+                    self._loads.setdefault(item, {}).setdefault(part, []).append(instruction)
+                    continue
+                places[item, part] = None
+                if not in_frames and T.is_int(instruction.operands[0].type):
+                    written.setdefault(item, {})[part] = None
+        parted = [
+            load
+            for item, parts in self._loads.items()
+            for part, loads in parts.items()
+            if _is_parted(part, (*self._numbers.of(item), *written.get(item, ())))
+            for load in loads
+        ]
         self._parted = reached(parted, self._moved_on)
         varied = [i for i in every if T.is_int(i.type) and i in activity.varied]
         of_bits = reached(varied, lambda value: [i for i in self._onward.get(value, ()) if T.is_int(i.type)])
         integers = [v for v in self._onward if _is_integer(v) and v not in of_bits]
         held = (v.operands[0] for v in integers if isinstance(v, I.Cast) and v.opcode == "bitcast")
-        self._plain = Reached([*integers, *held])  # a counter is kept as a number where one shares its place
-        for value in self._plain:
-            self._plain.add(self._moved_on(value))
-            computed = [] if isinstance(value, Constant) else self._onward.get(value, ())
-            self._plain.add(i for i in computed if isinstance(i, I.BinaryOp | I.Cast) and T.is_int(i.type))
+        plain = Reached[Value | _Place]([*integers, *held])  # a counter is kept as a number where one shares its place
+        for value in plain:
+            plain.add(self._moved_on(value))
+            computed = [] if isinstance(value, tuple | Constant) else self._onward.get(value, ())
+            plain.add(i for i in computed if isinstance(i, I.BinaryOp | I.Cast) and T.is_int(i.type))
+        self._beside = led_to(plain.all, [*self._onward, *places], self._moved_on)
 
-    def may_be(self, word: Value) -> bool:
-        """Whether a word, or the number that has its bits, may be such an integer, or is kept where one may be: what a
-        tag decides about is often computed before it is asked."""
-        if word in self._parted:
-            return False
+    def may_be(self, word: I.Instruction) -> bool:
+        """Whether a word may be such an integer, or its number is kept where one may be: what a tag decides about is
+        often computed before it is asked."""
         number = word.operands[0] if isinstance(word, I.Cast) else word
-        return word in self._plain or any(one in self._plain for one in reached([number], self._moved_on))
+        return word not in self._parted and number in self._beside
 
-    def _moved_on(self, value: Value) -> Iterator[I.Instruction]:
-        """The same word, merged with others or behind memory."""
+    def _moved_on(self, value: Value | _Place) -> Iterator[Value | _Place]:
+        """The same word, merged with others, stored at a place, or read where that may be."""
+        if isinstance(value, tuple):
+            item, part = value
+            yield from (load for other, own in self._loads.get(item, {}).items() if part.meets(other) for load in own)
+            return
         for user in self._onward.get(value, ()):
             if isinstance(user, I.Store) and value is user.operands[0]:
-                for item, part in self._accessed(user):
-                    yield from (load for load, other in self._loads.get(item, ()) if part.meets(other))
+                yield from self._accessed(user)
             elif I.merged(user) or user.opcode == "bitcast":
                 yield user
 
-    def _is_parted(self, item: MemoryObject, part: Bytes) -> bool:
-        others = (*self._numbers.of(item), *self._written.get(item, ()))
-        return any(part.meets(other) and (part.size != other.size or part.straddles(other)) for other in others)
+    def _accessed(self, access: I.Instruction) -> Iterator[_Place]:
+        if isinstance(access, I.Load | I.Store):
+            yield from self._numbers.ranges.accessed(access, access.operands[-1], I.accessed_value(access).type)
 
-    def _accessed(self, access: I.Load | I.Store) -> Iterator[tuple[MemoryObject, Bytes]]:
-        return self._numbers.ranges.accessed(access, access.operands[-1], I.accessed_value(access).type)
+
+def _is_parted(part: Bytes, others: Iterable[Bytes]) -> bool:
+    return any(part.meets(other) and (part.size != other.size or part.straddles(other)) for other in others)
 
 
 def _is_word(value: I.Instruction) -> bool:
