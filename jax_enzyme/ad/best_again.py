@@ -20,7 +20,6 @@ where that follows from the number of the iteration alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import cast
 
 from jax_enzyme.ad.shortcuts import activity_of
@@ -29,6 +28,7 @@ from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import map_of
 from jax_enzyme.analysis.objects import call_effect
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
@@ -47,14 +47,14 @@ _ENDS = (I.Branch, I.CondBranch, I.Switch)
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """`phi`: the best so far, `last`: after an iteration, by way of `joins`; `candidate`: what is chosen, of which
-    `parts` are computed in the loop, in order, from `counters` with how much they go on by; `behind`: where the best is
-    used behind the loop."""
+    """`phi`: the best so far, `last`: after an iteration, by way of `joins`, each with its block; `candidate`: what is
+    chosen, of which `parts` are computed in the loop, in order, from `counters` with how much they go on by; `behind`:
+    where the best is used behind the loop."""
 
     loop: Loop
     phi: I.Phi
     last: Value
-    joins: tuple[I.Phi | I.Select, ...]
+    joins: Mapping[I.Phi | I.Select, BasicBlock]
     candidate: I.Instruction
     parts: tuple[I.Instruction, ...]
     counters: Mapping[I.Phi, int]
@@ -76,8 +76,11 @@ def compute_best_again(function: ArrayFunction, step: Vjp, rules: Rules) -> Arra
     if not active:
         return function
     module, copies = clone_with_map(function.module)
+    root = module.functions[function.symbol]
+    again: dict[Value, Value] = {}
     for best in active:
-        _Again(module.functions[function.symbol], best, copies).run()
+        again |= _Again(root, best, copies).run()
+    replace_values(root, again)
     return replace(function, module=module)
 
 
@@ -107,7 +110,7 @@ class _Search:
         ends = loop.ends(phi)
         if phi.type not in (T.DOUBLE, T.FLOAT) or ends is None:
             return None
-        joins: list[I.Phi | I.Select] = []
+        joins: dict[I.Phi | I.Select, BasicBlock] = {}
         chosen: set[Value] = set()
         pending = [ends[1]]
         while pending:
@@ -119,14 +122,14 @@ class _Search:
             elif isinstance(value, I.Phi) and self._home[value] is loop.header:
                 return None
             else:
-                joins.append(value)
-                pending += _joined(value)
+                joins[value] = self._home[value]
+                pending += I.merged(value)
         candidate = chosen.pop() if len(chosen) == 1 else None
         if not joins or not isinstance(candidate, I.Instruction) or self._home[candidate] not in loop.blocks:
             return None
-        used = {(v, user) for v in (phi, *joins) for user, _ in self._uses.get(v, ())}
+        used = dict.fromkeys((v, user) for v in (phi, *joins) for user, _ in self._uses.get(v, ()))
         inside = {user for _, user in used if self._home[user] in loop.blocks}
-        behind = {user for v, user in used if user not in inside and v is ends[1]}
+        behind = dict.fromkeys(user for v, user in used if user not in inside and v is ends[1])
         if any(not isinstance(u, I.Compare) and u is not phi and u not in joins for u in inside):
             return None
         if len(behind) != len({u for _, u in used} - inside) or not behind:
@@ -139,7 +142,7 @@ class _Search:
         parts, counters = needed
         always = self._loops.dominators.dominates(self._home[candidate], loop.latches[0])
         seen = tuple(cast("set[I.Phi]", behind))
-        return _Best(loop, phi, ends[1], tuple(joins), candidate, parts, counters, seen, always)
+        return _Best(loop, phi, ends[1], joins, candidate, parts, counters, seen, always)
 
     def _needed(self, loop: Loop, value: I.Instruction) -> tuple[tuple[I.Instruction, ...], dict[I.Phi, int]] | None:
         """What a value is computed from in a loop, in order, with counters and their steps; None where there is more,
@@ -168,10 +171,6 @@ class _Search:
         return tuple(order), counters
 
 
-def _joined(join: I.Phi | I.Select) -> list[Value]:
-    return join.operands if isinstance(join, I.Phi) else join.operands[1:]
-
-
 def _is_silent(instruction: I.Instruction) -> bool:
     match instruction:
         case I.Load():
@@ -190,7 +189,8 @@ class _Again:
         self._best = best
         self._copies = copies
 
-    def run(self) -> None:
+    def run(self) -> dict[Value, Value]:
+        """What the best behind the loop is now."""
         last = self._which()
         best = self._best
         behind = [self._own(phi) for phi in best.behind]
@@ -198,8 +198,7 @@ class _Again:
         leaving = self._block(best.loop.exits[0])
         leaving.instructions.insert(0, last)
         if best.always:
-            self._choose(leaving, last, start, behind)
-            return
+            return dict.fromkeys(behind, self._choose(leaving, last, start, behind))
         rest = split_before(self._root, leaving, len(phis(leaving)))
         arm = BasicBlock()
         self._root.blocks.insert(self._root.blocks.index(rest), arm)
@@ -209,9 +208,9 @@ class _Again:
         Builder(arm).br(rest)
         rest.instructions.insert(0, found)
         leaving.instructions = [i for i in leaving.instructions if i not in behind]
-        replace_values(self._root, dict.fromkeys(behind, found))
+        return dict.fromkeys(behind, found)
 
-    def _choose(self, leaving: BasicBlock, last: I.Phi, start: Value, behind: list[I.Phi]) -> None:
+    def _choose(self, leaving: BasicBlock, last: I.Phi, start: Value, behind: list[I.Phi]) -> Value:
         """Without a branch, which would keep the loop around from being vectors."""
         left = [i for i in leaving.instructions if i not in behind]
         count = sum(isinstance(i, I.Phi) for i in left)
@@ -219,7 +218,7 @@ class _Again:
         none = at.icmp("slt", last, const_int(T.I64, 0))
         found = at.select(none, start, self._again(at, at.select(none, const_int(T.I64, 0), last)))
         leaving.instructions = [*left[:count], *at.block.instructions, *left[count:]]
-        replace_values(self._root, dict.fromkeys(behind, found))
+        return found
 
     def _which(self) -> I.Phi:
         """In which iteration the best was chosen, behind the loop; -1 where it is what it began with."""
@@ -233,17 +232,16 @@ class _Again:
         number.add(Builder(latch).binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")), latch)
         latch.instructions.append(end)
         numbers: dict[Value, Value] = {self._copies[best.phi]: which, self._copies[best.candidate]: number}
-        made: list[tuple[I.Phi | I.Select, I.Phi | I.Select]] = []
-        for join in best.joins:
+        made: list[tuple[I.Phi | I.Select, I.Phi | I.Select, BasicBlock]] = []
+        for join, home in best.joins.items():
             old = self._own(join)
             assert isinstance(old, I.Phi | I.Select)
             new = replace(old, type=T.I64, flags=(), targets=list(old.targets), metadata=[], records=())
             numbers[old] = new
-            made.append((old, new))
-        for old, new in made:
-            parts = _joined(old)
+            made.append((old, new, self._block(home)))
+        for old, new, block in made:
+            parts = I.merged(old)
             new.operands = [*old.operands[: len(old.operands) - len(parts)], *(numbers[o] for o in parts)]
-            block = next(b for b in self._root.blocks if old in b.instructions)
             block.instructions.insert(block.instructions.index(old) + isinstance(old, I.Select), new)
         last = numbers[self._copies[best.last]]
         which.add(last, latch)
