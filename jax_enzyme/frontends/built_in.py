@@ -1,7 +1,7 @@
 """Functions of C's library for which clang puts its own: a call of `sin` becomes `llvm.sin`, whoever defines `sin`.
 
 Where a source defines such a function itself, a linker would call that one, and so do kernels: what it is then compiled
-with has no built-in function of that name. `sqrt`, `fabs` and `copysign` are instructions, in every compiler.
+with has no built-in function of that name. `sqrt`, `fabs`, `copysign` and `abs` are instructions, in every compiler.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ _MARKS = {
     **{f"@llvm.{name}.": name for name in _SAME},
     "@llvm.maxnum.": "fmax",
     "@llvm.minnum.": "fmin",
+    "@llvm.maximumnum.": "fmaximum_num",
+    "@llvm.minimumnum.": "fminimum_num",
     " frem ": "fmod",
 }
 """What stands in the IR of a module that calls a function, without what follows for its type."""

@@ -759,9 +759,9 @@ def test_a_named_source_comes_before_the_library_of_its_language(own: str, write
     assert "5.000000e+00" in load(paths[:-1], "step").ir
 
 
-@pytest.mark.parametrize("name", ["sin", "round", "fmin", "fmod", "floorf"])
+@pytest.mark.parametrize("name", ["sin", "round", "fmin", "fmod", "floorf", "fmaximum_num"])
 def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, write: Write) -> None:
-    two = name in ("fmin", "fmod")
+    two = name in ("fmin", "fmod", "fmaximum_num")
     kind = "float" if name.endswith("f") else "double"
     head = f"{kind} {name}({kind} x{f', {kind} y' if two else ''})"
     step = f"double step(double x) {{ return {name}(x{', x' if two else ''}); }}\n"
