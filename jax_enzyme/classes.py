@@ -4,7 +4,7 @@ That compiles six functions for a class that is frozen, one by one, and there ar
 time to a first gradient went there. Here the functions are the same for all classes but `__init__`, which `dataclasses`
 writes as for a class that is not frozen: it sets attributes, and does so in less than half the time. Whether somebody
 changes a frozen object is for the type checker to see, which takes this for `dataclasses.dataclass`; what users are
-given is made with that.
+given is made with that (`docs/decisions/0020-classes-of-fields.md`).
 """
 
 from __future__ import annotations

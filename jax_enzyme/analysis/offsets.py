@@ -153,9 +153,8 @@ def _values_at_exit(start: Value) -> tuple[int, int] | None:
     """The least and the greatest value of a constant, or of a counter behind its loop."""
     while isinstance(start, I.Phi) and len(start.operands) == 1:
         start = start.operands[0]
-    number = int_value(start)
-    if number is not None:
-        return number, number
+    if (known := _constant(start)) is not None:
+        return known
     values = _counted_from(start, _constant) if isinstance(start, I.Phi) else None
     spans = [c.span for c in values or ()]
     known = [span for span in spans if span is not None]

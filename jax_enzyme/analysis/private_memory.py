@@ -14,7 +14,6 @@ the last one wrote to the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from jax_enzyme.analysis.accesses import Access, clears
@@ -24,6 +23,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function

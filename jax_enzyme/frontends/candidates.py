@@ -181,6 +181,10 @@ def is_known(symbol: str) -> bool:
 
 
 @cache
-def _run_time_of_compilers() -> ctypes.CDLL:
-    """What compilers call for arithmetic that the processor has not: `__muldc3` for complex numbers, `__udivti3`."""
-    return ctypes.CDLL("libgcc_s.so.1")  # libstdc++ needs it
+def _run_time_of_compilers() -> ctypes.CDLL | None:
+    """What compilers call for arithmetic that the processor has not: `__muldc3` for complex numbers, `__udivti3`. None
+    where it is no library of its own."""
+    try:
+        return ctypes.CDLL("libgcc_s.so.1")  # libstdc++ of Linux needs it
+    except OSError:
+        return None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from jax_enzyme.classes import dataclass
 from jax_enzyme.frontends import fortran_modules, toolchain
 from jax_enzyme.frontends.fortran_arguments import descriptions, note_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves

@@ -16,6 +16,7 @@ from functools import cached_property
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import fortran_modules
 from jax_enzyme.frontends.gathering import Unit
+from jax_enzyme.ir.reach import reached
 
 _OF_MODULE = re.compile(r"_QM([a-z0-9_]+)")
 
@@ -70,14 +71,7 @@ class ModuleMakers:
 
     def behind(self, units: Iterable[Unit]) -> list[Unit]:
         """The units whose modules some units use, directly or not."""
-        found: dict[Unit, None] = {}
-        pending = list(units)
-        while pending:
-            for unit in self.providers(pending.pop()):
-                if unit not in found:
-                    found[unit] = None
-                    pending.append(unit)
-        return list(found)
+        return [*reached((used for unit in units for used in self.providers(unit)), self.providers)]
 
     def having(self, symbols: Iterable[str], done: Container[Unit]) -> tuple[list[Unit], list[str]]:
         """The units that define the modules that symbols name, and the symbols that this does not tell of: of no module
