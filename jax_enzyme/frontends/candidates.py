@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-from jax_enzyme.frontends.definitions import PASTING, headers_with, hidden, parts
+from jax_enzyme.frontends.definitions import PASTING, headers_with, hinted, parts, pasted
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
 from jax_enzyme.frontends.spelling import Spelling, spelling
@@ -68,17 +68,28 @@ class Candidates:
         return [place for place, unit in enumerate(self._units) if unit.likely is None]
 
     @cached_property
-    def _hidden(self) -> dict[str, list[Unit]]:
+    def _hinting(self) -> dict[str, list[Unit]]:
         found: dict[str, list[Unit]] = {}
         for unit in self._units:
-            for name in hidden(unit.source, unit.flags, unit.likely or ()) if unit.named else ():
+            for name in (hinted(unit.source, unit.flags) or ()) if unit.named else ():
                 found.setdefault(name, []).append(unit)
         return found
 
-    def hiding(self, names: Iterable[str], done: Container[Unit]) -> list[Unit]:
-        """The named units that are likely to define names of which their own texts do not tell, but those that are
-        done."""
-        return [unit for name in names for unit in self._hidden.get(name, ()) if unit not in done]
+    @cached_property
+    def _pasting(self) -> list[tuple[Unit, frozenset[str]]]:
+        named = (unit for unit in self._units if unit.named)
+        return [(unit, words) for unit in named if (words := pasted(unit.source, unit.flags))]
+
+    @cached_property
+    def _unseen(self) -> list[Unit]:
+        return [unit for unit in self._units if unit.named and hinted(unit.source, unit.flags) is None]
+
+    def hiding(self, names: Collection[str], done: Container[Unit]) -> list[Unit]:
+        """The named units that may define names of which their own texts do not tell, but those that are done."""
+        pasting = (unit for unit, words in self._pasting if any(_pieces(name, words) for name in names))
+        hinting = (unit for name in names for unit in self._hinting.get(name, ()))
+        found = (*hinting, *pasting, *(self._unseen if names else ()))
+        return [unit for unit in dict.fromkeys(found) if unit not in done]
 
     def defining(self, asked: Spelling) -> Iterator[list[Unit]]:
         """The units that may define what somebody asks for, in their order: first those whose own text has the name of
@@ -146,12 +157,12 @@ def _is_alike(name: str, other: str) -> bool:
 
 
 def _pieces(name: str, words: frozenset[str]) -> int:
-    """Of how many words a name is made, at least, with or without underscores between them, if it is not one itself;
-    0 where it is made of none."""
+    """Of how many words a name is made, at least, with or without underscores and digits between them, if it is not one
+    itself; 0 where it is made of none."""
     fewest: list[int | None] = [0]
     for end in range(1, len(name) + 1):
         before = fewest[end - 1]
-        found = [before] if name[end - 1] == "_" and before is not None else []
+        found = [before] if not name[end - 1].isalpha() and before is not None else []
         for start in range(end):
             count = fewest[start]
             if count is not None and end - start < len(name) and name[start:end] in words:

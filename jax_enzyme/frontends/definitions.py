@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -27,6 +27,9 @@ _GENERIC = re.compile(
 )
 _PROCEDURES = re.compile(r"^[ \t]*(?:module[ \t]+)?procedure\b(?:[ \t]*::)?([^!\n]*)", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_LOOSE = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()")
+_JOINED = re.compile(r"\\\r?\n")
+_C_LINKAGE = re.compile(r'\bextern\s*"C"')
 _PARENTHESIS = re.compile(r"[()]")
 _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
 _INCLUDE_OF_FOLDERS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.M)
@@ -126,15 +129,27 @@ def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
     return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
 
 
-def hidden(source: Source, flags: Sequence[str], own: Collection[str]) -> frozenset[str]:
-    """The names, in lower case, that a C source is likely to define though its text does not show it, which has `own`:
-    those for which its macros put one of these, and functions with bodies in the files that it includes from beside
-    it."""
-    if source.lang != "c":
+def hinted(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+    """The names, in lower case, that a source in C or C++ may define though its text does not show it: functions with
+    bodies in files that it includes by names in quotes, the words of the preprocessor's lines, and those without
+    parentheses behind them, of which macros, aliases and labels may make functions. None where flags stand for text."""
+    if source.lang not in ("c", "c++"):
         return frozenset()
-    bodies = (_bodies(path, os.stat(path).st_mtime_ns) for path in sorted(included(source, flags)))
-    macros = _RENAMES.findall(source.text) if "#" in source.text else []
-    return frozenset(name.lower() for macro, name in macros if macro.lower() in own).union(*bodies)
+    if any(flag.startswith(_HIDDEN) for flag in flags):
+        return None
+    own, *others = _texts(source, flags)
+    if source.lang == "c++":  # libraries in headers are large, and their functions have other names
+        others = [text for text in others if _C_LINKAGE.search(text.text)]
+    found = (text.defined | text.loose for text in (own, *others))
+    return frozenset(_word_set(" ".join(flags))).union(*found)
+
+
+def pasted(source: Source, flags: Sequence[str]) -> frozenset[str]:
+    """All words, in lower case, of a source in C or C++ whose macros paste words together; none of another one."""
+    texts = list(_texts(source, flags)) if source.lang in ("c", "c++") else []
+    if not any(PASTING in text.text for text in texts):
+        return frozenset()
+    return frozenset(_word_set(" ".join(flags))).union(*(text.words for text in texts))
 
 
 def headers_with(source: Source, flags: Sequence[str], name: str) -> list[Path]:
@@ -144,16 +159,7 @@ def headers_with(source: Source, flags: Sequence[str], name: str) -> list[Path]:
         return []
     files = (folder / file for file in _INCLUDE_OF_FOLDERS.findall(source.text) for folder in _folders(flags))
     paths = [*map(Path, sorted(included(source, flags))), *filter(Path.is_file, files)]
-    return [path for path in paths if name in _bodies(str(path), path.stat().st_mtime_ns)]
-
-
-@lru_cache(maxsize=1024)
-def _bodies(path: str, changed: int) -> frozenset[str]:
-    """The functions, in lower case, that have bodies in a file."""
-    text = _C_COMMENT.sub(" ", Path(path).read_text(errors="replace"))
-    closes = _closing(text)
-    ends = ((match[1].lower(), closes.get(match.end() - 1)) for match in _CALLED.finditer(text))
-    return frozenset(name for name, end in ends if end is not None and text[end + 1 : end + 200].lstrip()[:1] == "{")
+    return [path for path in paths if name in _scanned_file(str(path), path.stat().st_mtime_ns).bodies]
 
 
 def _folders(flags: Sequence[str]) -> list[Path]:
@@ -166,10 +172,9 @@ def _folders(flags: Sequence[str]) -> list[Path]:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text, its words, the files that it includes, and its macros that put one name for another."""
+    """A text, the files that it includes, and its macros that put one name for another."""
 
     text: str
-    words: frozenset[str]
     files: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
 
@@ -177,8 +182,40 @@ class _Text:
     def commons(self) -> Commons:
         return commons(self.text)
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All its words, in lower case."""
+        return _word_set(self.text)
 
-@lru_cache(maxsize=256)
+    @cached_property
+    def _code(self) -> str:
+        """The text with whole lines, and without comments."""
+        return _C_COMMENT.sub(" ", _JOINED.sub("", self.text))
+
+    @cached_property
+    def bodies(self) -> frozenset[str]:
+        """The functions, in lower case, that have bodies in it."""
+        text = self._code
+        closes = _closing(text)
+        ends = ((match[1].lower(), closes.get(match.end() - 1)) for match in _CALLED.finditer(text))
+        return frozenset(
+            name for name, end in ends if end is not None and text[end + 1 : end + 200].lstrip()[:1] == "{"
+        )
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names, in lower case, that it is likely to define."""
+        return frozenset(_defined(_DECLARED.sub(" ", self._code)))
+
+    @cached_property
+    def loose(self) -> frozenset[str]:
+        """The words, in lower case, without parentheses behind them, or in lines of the preprocessor."""
+        lines = (line for line in self._code.splitlines() if line.lstrip().startswith("#"))
+        words = (*_LOOSE.findall(self._code), *_WORD.findall(" ".join(lines)))
+        return frozenset(word.lower() for word in words)
+
+
+@lru_cache(maxsize=1024)
 def _scanned_file(path: str, changed: int) -> _Text:
     return _scanned(Path(path).read_bytes())
 
@@ -186,7 +223,7 @@ def _scanned_file(path: str, changed: int) -> _Text:
 def _scanned(contents: bytes) -> _Text:
     text = contents.decode(errors="replace")
     macros = ((macro.lower(), name.lower()) for macro, name in _RENAMES.findall(text))
-    return _Text(text, _word_set(text), tuple(_INCLUDE.findall(text)), tuple(macros))
+    return _Text(text, tuple(_INCLUDE.findall(text)), tuple(macros))
 
 
 def _word_set(text: str) -> frozenset[str]:

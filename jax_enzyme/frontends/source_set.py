@@ -127,12 +127,12 @@ class SourceSet:
         with self._lock:
             able = [unit for unit in self.units if unit.named and unit.source.lang in ("c", "c++")]
             if len(self.units) > 1:
-                hiding = self._candidates.hiding(sorted(put), ())
+                hiding = set(self._candidates.hiding(sorted(put), ()))
                 able = [u for u in able if u.likely is None or not put.isdisjoint(u.likely) or u in hiding]
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
-            mentioned = ((name, one) for one in compiled for name in put if f"@{name}(" in one.ir)
-            own = frozenset(name for name, one in mentioned if name in one.names.strong | one.names.shared)
+            mentioned = ((name, one) for one in compiled for name in put if f"@{name}" in one.ir)
+            own = frozenset(name for name, one in mentioned if name in one.names.defined)
             if own and own not in self._calling:
                 flags = flags_without(own)
                 self._calling[own] = reduce(lambda sources, flag: sources._with(flag, "c", "c++"), flags, self)
@@ -349,7 +349,7 @@ class SourceSet:
             wanted, untold = self._module_makers.having(missing, self._done)
             wanted = [*wanted, *self._candidates.having((*untold, *unset), self._done)] or self._rivals(members)
             # What nobody else has comes from a language's library, and not where a named source has it after all.
-            wanted = wanted or self._candidates.hiding((plain(n) for n in missing if is_known(n)), self._done)
+            wanted = wanted or self._candidates.hiding([plain(n) for n in missing if is_known(n)], self._done)
             unknown = [] if wanted else [plain(name) for name in missing if not is_known(name)]
             if not wanted:
                 for name in map(plain, missing) if self._blas == "source" else unknown:

@@ -768,7 +768,22 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
     own = f"{head} {{ return x * 5; }}\n"
     weak = f"__attribute__((weak)) {own}"
     paths = write(step__c=f"{head};\n{step}", own__c=own, both__c=own + step, weak__c=weak + step)
-    hidden = write(renamed__c=f"#define own {name}\n{own.replace(name, 'own')}", included__c='#include "own.c"\n')
+    body, make = own.replace(name, "own"), f"#define MAKE(n) {own.replace(name, 'n')}"
+    pasted = own.replace(name, f"P(H, {name[2:]})")
+    hidden = write(
+        renamed__c=f"#define mid {name}\n#define own mid\n{body}",
+        named__h=f"#define own {name}\n",
+        behind__c=f'#include "named.h"\n{body}',
+        deep__h='#include "own.c"\n',
+        included__c='#include "deep.h"\n',
+        pasted__c=f"#define C(a, b) a##b\n#define P(a, b) C(a, b)\n#define H {name[:2]}\n{pasted}",
+        made__c=f"{make}MAKE({name})\n",
+        listed__c=f"{make}#define LIST X(other) X({name})\n#define X(n) MAKE(n)\nLIST\n",
+        alias__c=f'{body}extern __typeof(own) {name} __attribute__((alias("own")));\n',
+        split__c=own.replace(name, f"{name[:2]}\\\n{name[2:]}"),
+        linked__cpp=f'#define C(a, b) a##b\nextern "C" {pasted.replace("P(H", f"C({name[:2]}")}',
+    )
+    hidden = [one for one in hidden if not one.endswith(".h")][: None if name == "round" else 1]
     for sources in (paths[:2], *paths[2:], *([paths[0], one] for one in hidden)):
         assert "5.000000e+00" in load(sources, "step").ir
     assert "5.000000e+00" not in load(paths[0], "step").ir
