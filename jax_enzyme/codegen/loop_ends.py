@@ -1,4 +1,4 @@
-"""The first and the last iterations of an innermost loop, which go to other neighbours or another way, are made apart.
+"""The first and the last iterations of a loop, which go to other neighbours or another way, are made apart.
 
     before    for i < n: { l = i == 0 ? n - 1 : i - 1; y[i] = x[i] - x[l]; }         a line that is closed to a ring
 
@@ -8,6 +8,16 @@
 What is left goes to places at constant distances. So it is made vectors without a gather; in reverse what is added to
 neighbours is no read and write after the other, but added up where it belongs (`ad.plan.late_sums`), and iterations
 may come in any order (`ad.plan.turned`). LLVM makes iterations apart as well, where the whole of it is short.
+
+Of loops around others those are, in which a loop inside goes another way throughout:
+
+    before    for i < n: for j < m: { f = 0; if (i > 0) f += x[i - 1][j]; y[i][j] = f; }
+
+    after     for j < m: y[0][j] = 0;
+              for 1 <= i < n: for j < m: y[i][j] = x[i - 1][j];
+
+A loop may be left in the midst of its last iteration, where the compiler followed what comes of `if (j < m - 1)` there:
+that iteration is made apart, and what stays is left at its end alone.
 
 An iteration chooses by a comparison of integers, as the smaller or the larger of two, or by a difference that is no
 less than zero. Their sides are numbers of iterations, up to a factor and a constant, and the loop runs a constant
@@ -22,6 +32,7 @@ from operator import eq, ge, gt, le, lt, ne
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.trips import full_count
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -69,10 +80,14 @@ def make_ends_apart(function: ArrayFunction) -> ArrayFunction:
 
 
 def _make_apart(module: Module, root: Function) -> bool:
-    usual: dict[Value, Value] = {}
-    for ends, bound in list(_found(module, root)):
-        usual |= _make_room(root, ends, bound)
-    replace_values(root, usual)
+    # Loops around others first: the compiler would leave a loop inside of what is made apart in the midst alone.
+    while found := list(_found(module, root)):
+        usual: dict[Value, Value] = {}
+        around = {ends.loop for ends, _ in found}
+        for ends, bound in found:
+            if not any(loop in around for loop in ends.loop.ancestors if loop is not ends.loop):
+                usual |= _make_room(root, ends, bound)
+        replace_values(root, usual)
     return True
 
 
@@ -82,26 +97,30 @@ def _found(module: Module, root: Function) -> Iterator[tuple[_Ends, tuple[Value,
     users = uses(root)
     facts: Recurrences | None = None
     for loop in loops:
-        if loop.children or loop.preheader is None or loop.exiting != loop.latches or len(loop.latches) > 1:
+        if loop.preheader is None or len(loop.latches) > 1 or loop.latches[0] not in loop.exiting:
             continue
         if loop.length > _INSTRUCTIONS or not (choices := list(_choices(loop, users))):
             continue
         facts = facts or Recurrences(root, loops, module)
-        again = facts.repeats(loop)
+        exact = full_count(facts, loop).exact
+        again = None if exact is None else exact.value
         if again is None or again + 1 < _FEWEST or not _is_left_alone(loop, users, facts):
             continue
         ends = _Ends(loop, again)
         for choice in choices:
             _look_at(ends, choice, facts)
-        if ends.usual and (ends.first + ends.last) * loop.length <= _INSTRUCTIONS:
+        is_short = (ends.first + ends.last) * loop.length <= _INSTRUCTIONS
+        if ends.usual and is_short and all(b in loop.latches or _stays(ends, b) for b in loop.exiting):
             bound = _bound(ends, facts) if ends.last else None
             if bound is not None or not ends.last:
                 yield ends, bound
 
 
 def _choices(loop: Loop, users: Uses) -> Iterator[I.Instruction]:
-    """What decides in a loop where control goes, or which of two integers or pointers leads to a place in memory."""
+    """What decides in a loop where control goes, or which of two integers or pointers leads to a place in memory;
+    in one around others, where control goes in those."""
     end = loop.latches[0].terminator
+    inside = {block.terminator for child in loop.children for block in child.blocks}
     for instruction in (i for block in loop.blocks for i in block.instructions):
         if isinstance(instruction, I.Compare) and instruction.opcode == "icmp":
             decided = [user for user, at in users.get(instruction, ()) if at == 0 and user is not end]
@@ -109,7 +128,11 @@ def _choices(loop: Loop, users: Uses) -> Iterator[I.Instruction]:
             decided = [instruction]
         else:
             continue
-        if any(isinstance(d, I.CondBranch) or _leads_to_a_place(d, users) for d in decided):
+        if loop.children:
+            decides = any(d in inside for d in decided)
+        else:
+            decides = any(isinstance(d, I.CondBranch) or _leads_to_a_place(d, users) for d in decided)
+        if decides:
             yield instruction
 
 
@@ -134,14 +157,22 @@ def _leads_to_a_place(choice: I.Instruction, users: Uses) -> bool:
 
 
 def _is_left_alone(loop: Loop, users: Uses, facts: Recurrences) -> bool:
-    """Whether all that is read of it behind the loop goes through the phis of its exit, and all may be copied."""
+    """Whether all that is read of it behind the loop goes through the phis of its exits, and all may be copied."""
+    behind = {phi for block in loop.exits for phi in phis(block)}
     for instruction in (i for block in loop.blocks for i in block.instructions):
         if isinstance(instruction, I.Alloca) or "convergent" in getattr(instruction, "attributes", ()):
             return False
         for user, _ in users.get(instruction, ()):
-            if facts.block_of[user] not in loop and user not in phis(loop.exits[0]):
+            if facts.block_of[user] not in loop and user not in behind:
                 return False
     return True
+
+
+def _stays(ends: _Ends, block: BasicBlock) -> bool:
+    """Whether all iterations between the ends go on in the loop behind a block that may leave it."""
+    branch = block.terminator
+    test = branch.operands[0] if isinstance(branch, I.CondBranch) else None
+    return isinstance(test, I.Compare) and test in ends.usual and branch.targets[not ends.usual[test]] in ends.loop
 
 
 def _look_at(ends: _Ends, choice: I.Instruction, facts: Recurrences) -> None:
@@ -206,7 +237,8 @@ def _bound(ends: _Ends, facts: Recurrences) -> tuple[Value, Value] | None:
 def _make_room(root: Function, ends: _Ends, bound: tuple[Value, Value] | None) -> dict[Value, Value]:
     """Makes the iterations of one loop apart, and says what holds in the others."""
     loop, (latch,) = ends.loop, ends.loop.latches
-    header, exit_, before = loop.header, loop.exits[0], loop.preheader
+    header, before = loop.header, loop.preheader
+    (exit_,) = (target for source, target in loop.exit_edges if source is latch)
     assert before is not None
     carried = {phi: both for phi in phis(header) if (both := loop.ends(phi)) is not None}
     chain = _Chain(root, loop, before, {phi: start for phi, (start, _) in carried.items()})
@@ -248,6 +280,10 @@ class _Chain:
             instruction.metadata = [pair for pair in instruction.metadata if pair[0] not in _SCOPES]
         last.instructions.pop()
         Builder(last).br(behind)
+        for source, target in self._loop.exit_edges:
+            for phi in phis(target) if source is not self._loop.latches[0] else ():
+                (value,) = (v for v, block in phi.incoming if block is source)
+                phi.incoming = [*phi.incoming, (cloner.map.get(value, value), copies[source])]
         self.before.terminator.targets = [head if t is behind else t for t in self.before.terminator.targets]
         place = self._root.blocks.index(self.before) + 1
         self._root.blocks[place:place] = copies.values()

@@ -65,3 +65,23 @@ def test_where_control_goes_at_the_ends_is_decided_there() -> None:
 @pytest.mark.parametrize(("n", "way"), [(20, "i < n / 2 ? i + 1 : i - 1"), (12, "i == 0 ? n - 1 : i - 1")])
 def test_other_loops_choose_as_before(n: int, way: str) -> None:
     assert _choices(n, way, "i") > 0
+
+
+def test_rows_at_the_ends_go_their_own_way_and_loops_are_left_at_their_end() -> None:
+    source = """
+    void k(double c, const double *x, double *y) {
+        for (int i = 0; i < 18; i++)
+            for (int j = 0; j < 20; j++) {
+                double v = x[i * 20 + j], f = 0;
+                if (i > 0) f += x[i * 20 + j - 20] * v; else f += c * v;
+                if (i < 17) f += x[i * 20 + j + 20] - v; else f -= c;
+                if (j > 0) f += x[i * 20 + j - 1] * v; else f += c * v;
+                if (j < 19) f += x[i * 20 + j + 1] - v; else f -= c * c;
+                y[i * 20 + j] = f * f;
+            }
+    }"""
+    kernel = native(source, "k", "c: f64, x: f64[18, 20], out y: f64[18, 20]", {}, "c")
+    agree(three_way(kernel, [np.array(0.7), np.cos(np.arange(360.0)).reshape(18, 20)]))
+    loops = Loops.of(derived.regular(kernel.program, kernel.signature, kernel.binding).module.functions["je.primal"])
+    inner = [loop for loop in loops if not loop.children]
+    assert len(inner) == 3 and all(len(loop.blocks) == 1 for loop in inner)
