@@ -30,12 +30,15 @@ constexpr double kShareSeconds = 50e-6;
 // long as this, or, where the system puts it on the processor of the thread that it is to help, as a time slice.
 constexpr double kStaySeconds = 100e-6;
 
+using Clock = std::chrono::steady_clock;
+
 // A loop whose iterations are handed out in shares.
 class Shared {
  public:
   virtual ~Shared() = default;
-  // Runs shares until none is left.
-  virtual void Work() = 0;
+  // Runs shares until none is left: first those that the thread with this number had of the loop before, whose memory
+  // it has at hand, then others'.
+  virtual void Work(int64_t member) = 0;
   virtual bool Left() = 0;
 
  private:
@@ -47,29 +50,32 @@ class Shared {
 // wakes nobody for each. All they use outlives them: one may start after the call is over.
 class Crew : public std::enable_shared_from_this<Crew> {
  public:
-  Crew(const xla::ffi::ThreadPool& pool, int64_t most) : most_(std::min(most, pool.num_threads())), pool_(&pool) {}
+  Crew(const xla::ffi::ThreadPool& pool, int64_t most)
+      : most_(std::min(most, pool.num_threads())), pool_(&pool), present_(std::max<int64_t>(0, most_ - 1)) {}
 
   // How many threads there are for a loop, the calling one included.
   int64_t most() const { return most_; }
 
   // Has up to `helpers` threads take part in the loop, until it is dismissed. Whether any of them was not here yet.
   bool Call(const std::shared_ptr<Shared>& loop, int64_t helpers) {
-    int64_t missing;
+    std::vector<size_t> missing;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       loops_.push_back(loop);
       ++called_;
-      missing = std::max<int64_t>(0, std::min(helpers, most_ - 1) - present_);
-      present_ += missing;
+      for (size_t i = 0; i < std::min<size_t>(helpers, present_.size()); ++i) {
+        if (!present_[i]) missing.push_back(i);
+        present_[i] = true;
+      }
     }
-    for (int64_t i = 0; i < missing; ++i) {
-      auto help = [crew = shared_from_this(), caller = CurrentProcessor()] {
+    for (const size_t i : missing) {
+      auto help = [crew = shared_from_this(), caller = CurrentProcessor(), i] {
         LeaveProcessor(caller);
-        crew->Stay();
+        crew->Stay(i);
       };
       const_cast<xla::ffi::ThreadPool*>(pool_)->Schedule(std::move(help));
     }
-    return missing > 0;
+    return !missing.empty();
   }
 
   void Dismiss(const std::shared_ptr<Shared>& loop) {
@@ -81,10 +87,8 @@ class Crew : public std::enable_shared_from_this<Crew> {
   void Close() { closed_ = true; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   // What a helper does: it takes part in the loop with the fewest helpers, as long as there is one.
-  void Stay() {
+  void Stay(size_t number) {
     while (true) {
       std::shared_ptr<Shared> loop;
       uint64_t seen;
@@ -97,7 +101,7 @@ class Crew : public std::enable_shared_from_this<Crew> {
         if (loop != nullptr) ++loop->helpers_;
       }
       if (loop != nullptr) {
-        loop->Work();
+        loop->Work(static_cast<int64_t>(number) + 1);
         std::lock_guard<std::mutex> lock(mutex_);
         --loop->helpers_;
         continue;
@@ -109,7 +113,7 @@ class Crew : public std::enable_shared_from_this<Crew> {
       }
       std::lock_guard<std::mutex> lock(mutex_);
       if (called_ != seen) continue;
-      --present_;
+      present_[number] = false;
       return;
     }
   }
@@ -118,37 +122,46 @@ class Crew : public std::enable_shared_from_this<Crew> {
   const xla::ffi::ThreadPool* const pool_;  // for the calling thread alone
   std::mutex mutex_;
   std::vector<std::shared_ptr<Shared>> loops_;
-  int64_t present_ = 0;  // helpers, those included that the pool has not started yet
+  std::vector<bool> present_;  // each helper, from when the pool is asked for it
   std::atomic<uint64_t> called_ = 0;
   std::atomic<bool> closed_ = false;
 };
 
 // One loop, shared out between the calling thread and its helpers. They hold it by shared pointer: one that comes after
 // the loop is done finds no share left, and does not touch what `run` refers to. `run(lo, hi)` returns 0, or why it
-// failed. Shares are handed out in order, so that all before one that failed have been started, and the failure of the
-// first is the one that is reported.
+// failed. Each thread has a part of the iterations, the same one in loops of one length, and helps with the others'
+// when it is done. Behind a failure nothing is begun any more, all before it is: that of the first is reported.
 template <typename Run>
 class SharedLoop : public Shared {
  public:
-  SharedLoop(const Run& run, int64_t first, int64_t total, int64_t share)
-      : run_(run), total_(total), share_(share), next_(first) {}
+  SharedLoop(const Run& run, int64_t first, int64_t total, int64_t share, int64_t parts) : run_(run), share_(share) {
+    const int64_t shares = (total - first + share - 1) / share;
+    for (int64_t i = 0; i < parts; ++i) {
+      const int64_t end = std::min(total, first + shares * (i + 1) / parts * share);
+      parts_.push_back({first + shares * i / parts * share, end});
+    }
+  }
 
-  void Work() override {
+  void Work(int64_t member) override {
     helped_ = true;
-    while (Share()) {
+    while (Share(member)) {
     }
   }
 
   bool Left() override {
     std::lock_guard<std::mutex> lock(mutex_);
-    return Open();
+    return std::any_of(parts_.begin(), parts_.end(), [this](const Part& part) { return Left(part) > 0; });
   }
 
   // The calling thread's part. A helper that `is_new` may wait for this very processor, and leaves it once it has had
-  // it.
+  // it. The last share of another thread mostly ends sooner than this one could sleep and be woken.
   int64_t Complete(bool is_new) {
     if (is_new && !helped_) std::this_thread::yield();
-    while (Share()) {
+    while (Share(0)) {
+    }
+    const auto start = Clock::now();
+    while (running_ > 0 && std::chrono::duration<double>(Clock::now() - start).count() < kStaySeconds) {
+      std::this_thread::yield();
     }
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
@@ -157,16 +170,25 @@ class SharedLoop : public Shared {
   }
 
  private:
-  bool Open() const { return status_ == 0 && exception_ == nullptr && next_ < total_; }
+  struct Part {
+    int64_t next, end;
+  };
 
-  // Runs the next share; false where there is none.
-  bool Share() {
-    int64_t lo;
+  int64_t Left(const Part& part) const { return std::min(part.end, failed_at_) - part.next; }
+
+  // Runs the next share of this thread's part, or of the part that has most left; false where there is none.
+  bool Share(int64_t member) {
+    int64_t lo, hi;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (!Open()) return false;
-      lo = next_;
-      next_ += share_;
+      Part* part = &parts_[member % parts_.size()];
+      if (Left(*part) <= 0) {
+        part = &*std::max_element(parts_.begin(), parts_.end(),
+                                  [this](const Part& a, const Part& b) { return Left(a) < Left(b); });
+      }
+      if (Left(*part) <= 0) return false;
+      lo = part->next;
+      hi = part->next = std::min(part->end, lo + share_);
       ++running_;
     }
     int64_t status = 0;
@@ -174,7 +196,7 @@ class SharedLoop : public Shared {
     {
       DefaultFloatEnvironment environment;
       try {
-        status = run_(lo, std::min(total_, lo + share_));
+        status = run_(lo, hi);
       } catch (...) {
         exception = std::current_exception();
       }
@@ -190,13 +212,12 @@ class SharedLoop : public Shared {
   }
 
   const Run& run_;
-  const int64_t total_;
   const int64_t share_;
   std::atomic<bool> helped_ = false;
   std::mutex mutex_;
   std::condition_variable idle_;
-  int64_t next_;
-  int64_t running_ = 0;
+  std::vector<Part> parts_;
+  std::atomic<int64_t> running_ = 0;  // shares
   int64_t status_ = 0;
   std::exception_ptr exception_;
   int64_t failed_at_ = INT64_MAX;
@@ -207,7 +228,6 @@ class SharedLoop : public Shared {
 // iteration is long, it is known.
 template <typename Run>
 int64_t RunShared(Crew& crew, int64_t total, int64_t grain, const Run& run) {
-  using Clock = std::chrono::steady_clock;
   const int64_t threads = crew.most();
   const bool timed = grain != kEachIsLong;
   if (total <= (timed ? grain : 1) || threads < 2) return run(0, total);
@@ -224,8 +244,9 @@ int64_t RunShared(Crew& crew, int64_t total, int64_t grain, const Run& run) {
     share = grains * grain;
     first = grain;
   }
-  const auto loop = std::make_shared<SharedLoop<Run>>(run, first, total, share);
-  const bool is_new = crew.Call(loop, std::min(threads, shares) - 1);
+  const int64_t members = std::min(threads, shares);
+  const auto loop = std::make_shared<SharedLoop<Run>>(run, first, total, share, members);
+  const bool is_new = crew.Call(loop, members - 1);
   struct Dismissal {
     ~Dismissal() { crew.Dismiss(loop); }
     Crew& crew;
