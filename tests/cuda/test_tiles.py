@@ -40,6 +40,7 @@ _A, _B = _R.normal(size=(9, 10)), _R.normal(size=(10, 7))
 _P = _R.normal(size=(8, 2))
 _X = _R.normal(size=16)
 _Y = _R.normal(size=1024)
+_C, _D = _R.normal(size=(16, 8)), _R.normal(size=(8, 16))
 
 
 def _rounds(x: np.ndarray) -> np.ndarray:
@@ -48,6 +49,16 @@ def _rounds(x: np.ndarray) -> np.ndarray:
     for p in range(4):
         y += np.roll(s, -1)
         s = x[4 * p : 4 * p + 4].copy()
+    return y
+
+
+def _swizzled(x: np.ndarray) -> np.ndarray:
+    i, y = np.arange(8), np.zeros(8)
+    for p in range(2):
+        s = np.zeros(16)
+        s[i ^ i >> 1], s[8:] = x[8 * p + i], x[8 * (1 - p) + 7 - i]
+        t = np.concatenate([x[8 * p + i], x[i * i % 5 + p]])
+        y += [sum((k + q) * s[(q + k) % 16] * t[q] for q in range(16)) for k in i]
     return y
 
 
@@ -149,6 +160,55 @@ extern "C" __global__ void across(const double *x, double *y) {
 }""",
         "x: f64[1024], out y: f64[1024]", 1, (32, 32), (_Y,), _Y.reshape(32, 32).T.reshape(-1),
         ("[32 x [33 x double]]", True),
+    ),
+    # Pairs that are turned over, by threads whose numbers are quotients and remainders, behind pointers that move on.
+    Tiled(
+        "pairs", """
+extern "C" __global__ void pairs(int m, int k, int n, const double *a, const double *b, double *c) {
+  __shared__ double s[4 * 8], t[4 * 8];
+  int x = threadIdx.x, row = x / 4, column = x % 4;
+  a += blockIdx.y * 8 * k;
+  b += blockIdx.x * 8;
+  double sum[2][2] = {};
+  for (int p = 0; p < k; p += 4) {
+    double2 two = *(const double2 *)&a[x / 2 * k + x % 2 * 2];
+    s[x % 2 * 16 + x / 2] = two.x;
+    s[x % 2 * 16 + 8 + x / 2] = two.y;
+    *(double2 *)&t[row * 8 + column * 2] = *(const double2 *)&b[row * n + column * 2];
+    __syncthreads();
+    a += 4;
+    b += 4 * n;
+    for (int q = 0; q < 4; q++)
+      for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) sum[i][j] += s[q * 8 + row * 2 + i] * t[q * 8 + column * 2 + j];
+    __syncthreads();
+  }
+  c += blockIdx.y * 8 * n + blockIdx.x * 8;
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) c[(row * 2 + i) * n + column * 2 + j] = sum[i][j];
+}""",
+        "m: i32, k: i32, n: i32, a: f64[m,k], b: f64[k,n], out c: f64[m,n]", ("n//8", "m//8"), 16,
+        (_C, _D), _C @ _D, None,
+    ),
+    # Places that are a permutation of the threads' numbers, and two stores whose sources lie apart unevenly.
+    Tiled(
+        "swizzled", """
+extern "C" __global__ void swizzled(const double *x, double *y) {
+  __shared__ double s[16], t[16];
+  int i = threadIdx.x;
+  double sum = 0;
+  for (int p = 0; p < 2; p++) {
+    s[i ^ i >> 1] = x[8 * p + i];
+    s[8 + i] = x[8 * (1 - p) + 7 - i];
+    t[i] = x[8 * p + i];
+    t[8 + i] = x[i * i % 5 + p];
+    __syncthreads();
+    for (int q = 0; q < 16; q++) sum += (i + q) * s[(q + i) % 16] * t[q];
+    __syncthreads();
+  }
+  y[i] = sum;
+}""",
+        "x: f64[16], out y: f64[8]", 1, 8, (_X,), _swizzled(_X), None, 0, 528,
     ),
 )  # fmt: skip
 

@@ -8,20 +8,26 @@ the next round, so that every number read from it would have to be kept, while i
 
 It is done for an array whose stores every thread of the block comes to, each at a place of its own, if what is stored
 is computed from indices, what all threads share, and inputs. A place is then known to be written by one thread,
-whose index follows from the address as digits follow from a number. That it holds what that thread stored in this round
-is what the kernel's barriers are there for: without them it would race. A tile that is read across, as in a transpose,
-stays: there the copy is of use.
+whose index follows from the address as digits follow from a number (`tile_places`). Several stores that copy numbers
+some bytes apart, as those of a `float4` do, are one store whose digits count them too. That a place holds what that
+thread stored in this round is what the kernel's barriers are there for: without them it would race. On a processor, a
+tile that is read across, as in a transpose, stays: there the copy is of use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import prod
+
+import numpy as np
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.folding import Numbers
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Atom, Leaf, Polynomial, emit
+from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
@@ -30,11 +36,14 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.sameness import is_same
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantFloat, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.cuda.group import Group, prepare
+from jax_enzyme.transform.cuda.group import Group as Meetings
+from jax_enzyme.transform.cuda.group import prepare
 from jax_enzyme.transform.cuda.spaces import is_dynamic, uses
+from jax_enzyme.transform.cuda.tile_places import MEMBER, Digit, Group, Places, Threads, places
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.private_globals import replace_in
 from jax_enzyme.transform.rewriting import count_iterations, split_before, substitute
@@ -58,7 +67,7 @@ def read_at_source(
     if len(dynamic) > 1:  # they are the same memory
         variables = [v for v in variables if v not in dynamic]
     replace_in(kernel, {v: v for v in variables})
-    prepare(kernel, Group((), (marks.MEET_BLOCK,), (marks.MEET_WARP,)))
+    prepare(kernel, Meetings((), (marks.MEET_BLOCK,), (marks.MEET_WARP,)))
     for variable in variables:
         uniform = Uniformity(kernel, (*marks.THREADS, marks.LANE, marks.WARP), (marks.MEET_BLOCK,))
         if uniform.leaving or uniform.decided:
@@ -75,32 +84,24 @@ _Guards = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class _Thread:
-    """Another thread, as code in block `here` finds its numbers, by their names."""
+    """Another thread, as code in block `here` finds its numbers, by their names; by how many bytes the loads in `moved`
+    are moved."""
 
     here: BasicBlock
     numbers: Mapping[str, Value]
+    moved: frozenset[Value]
 
 
 @dataclass(frozen=True)
 class _Written:
-    """A store, and how its address follows from the thread's numbers: coefficients by axis, largest first."""
+    """Stores of one block, where they store, and the loads of the first that have to be moved for the others."""
 
-    store: I.Store
-    start: int
-    size: int
-    digits: tuple[tuple[int, str, int], ...]
+    stores: tuple[I.Store, ...]
+    places: Places
+    moved: frozenset[Value]
 
-    def meets(self, other: _Written) -> bool:
-        """May two stores write the same byte? Members of a structure in an array do not, nor do two arrays."""
-        if abs(self.start - other.start) >= max(self._reach(), other._reach()):
-            return False
-        first, second = sorted((self, other), key=lambda s: s.start)
-        least = min((d[0] for d in self.digits), default=0)
-        beside = first.start + first.size <= second.start and second.start + second.size - first.start <= least
-        return self.digits != other.digits or not beside
 
-    def _reach(self) -> int:
-        return self.size + sum(factor * (extent - 1) for factor, _, extent in self.digits)
+_Plan = tuple[I.Load, _Written, tuple[Group, ...]]
 
 
 class _Tile:
@@ -126,14 +127,14 @@ class _Tile:
         self._loops = Loops(cfg, Dominators(cfg))
         self._facts = Recurrences(kernel, self._loops, module)
         self._extents = {n: e for n, e in zip(marks.THREADS, shape.block, strict=True) if e > 1}
+        self._threads = Threads(self._extents)
         self._counters: dict[Loop, Value] = {}
 
     def run(self, note: Note | None) -> None:
         plans = self._plans()
-        for _, _, threads in plans:
-            for polynomial in threads.values():
-                for atom in polynomial.atoms:
-                    self._operand(atom)  # counters are added while blocks are still those that were analysed
+        for _, _, groups in plans:
+            for atom in (a for g in groups for a in g.number.atoms):
+                self._operand(atom)  # counters are added while blocks are still those that were analysed
         replaced: dict[Value, Value] = {load: self._computed(load, s, q) for load, s, q in plans}
         if note is not None:
             for load, _, _ in plans:
@@ -143,18 +144,13 @@ class _Tile:
             return
         substitute(self._kernel, replaced)
 
-    def _plans(self) -> list[tuple[I.Load, _Written, dict[str, Polynomial]]]:
-        """Every load of the array, the store that wrote what it reads, and the numbers of the thread that did; nothing
-        where that is not known of each."""
+    def _plans(self) -> list[_Plan]:
+        """Every load of the array, the store that wrote what it reads, and the digits of its address; nothing where
+        that is not known of each."""
         accesses = self._accesses() or []
-        stores: list[_Written] = []
-        for store in accesses:
-            written = self._written(store) if isinstance(store, I.Store) else None
-            if isinstance(store, I.Store) and written is None:
-                return []
-            stores += [written] if written is not None else []
-        plans: list[tuple[I.Load, _Written, dict[str, Polynomial]]] = []
-        for load in accesses:
+        stores = self._written([a for a in accesses if isinstance(a, I.Store)])
+        plans: list[_Plan] = []
+        for load in accesses if stores else ():
             if not isinstance(load, I.Load):
                 continue
             found = self._source(load, stores)
@@ -167,12 +163,15 @@ class _Tile:
 
     def _accesses(self) -> list[I.Load | I.Store] | None:
         """The loads and stores of the array; None where it is used in other ways."""
+        users: dict[Value, list[I.Instruction]] = {}
+        for instruction in self._kernel.instructions():
+            for operand in dict.fromkeys(instruction.operands):
+                if T.is_pointer(operand.type):
+                    users.setdefault(operand, []).append(instruction)
         found: list[I.Load | I.Store] = []
         pointers: list[Value] = [self._variable]
         for pointer in pointers:
-            for instruction in self._kernel.instructions():
-                if pointer not in instruction.operands:
-                    continue
+            for instruction in users.get(pointer, ()):
                 match instruction:
                     case I.GetElementPtr() if instruction.operands[0] is pointer:
                         pointers.append(instruction)
@@ -189,66 +188,103 @@ class _Tile:
         form = self._facts.form_at(pointer, self._facts.block_of[access])
         return form.polynomial - Polynomial.atom(self._facts.leaf(self._variable))
 
-    def _written(self, store: I.Store) -> _Written | None:
-        """A store that every thread comes to, at a place of its own."""
-        if self._facts.block_of[store] not in self._common:
-            return None
-        digits: list[tuple[int, str, int]] = []
-        start = 0
-        for monomial, factor in self._offset(store).terms.items():
-            atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-            name = callee_name(atom.value) if isinstance(atom, Leaf) else ""
-            if not monomial:
-                start = factor
-            elif name in self._extents and factor > 0:
-                digits.append((factor, name, self._extents[name]))
-            else:
+    def _written(self, stores: list[I.Store]) -> list[_Written]:
+        """Stores that every thread comes to, at places of its own; nothing where that is not known of all."""
+        blocks: dict[tuple[BasicBlock, T.Type], list[I.Store]] = {}
+        for store in stores:
+            blocks.setdefault((self._facts.block_of[store], store.operands[0].type), []).append(store)
+        found: list[_Written] = []
+        for (block, _), group in blocks.items():
+            if block not in self._common:
+                return []
+            group.sort(key=block.instructions.index)
+            alone = [self._family([store]) for store in group]
+            together = self._family(group) if len(group) > 1 else None
+            if together is None and None in alone:
+                return []
+            found += [together] if together is not None else [w for w in alone if w is not None]
+        return found
+
+    def _family(self, stores: list[I.Store]) -> _Written | None:
+        """Stores as one, whose values are those of the first, read some bytes further on."""
+        members: list[tuple[Numbers, int]] = []
+        moved: set[Value] = set()
+        for store in stores:
+            at, rest = self._threads.split(self._offset(store))
+            by = self._moved(stores[0].operands[0], store.operands[0], moved) if store is not stores[0] else 0
+            if rest.terms or by is None:
                 return None
-        digits.sort()
-        span = self._layout.store_size(store.operands[0].type)
-        for factor, _, extent in digits:
-            if factor < span:
-                return None
-            span = factor * extent
-        if {name for _, name, _ in digits} != set(self._extents) or len(digits) != len(self._extents):
+            members.append((at, by))
+        found = places(self._threads, members, self._layout.store_size(stores[0].operands[0].type))
+        return None if found is None else _Written(tuple(stores), found, frozenset(moved))
+
+    def _moved(self, one: Value, other: Value, moved: set[Value]) -> int | None:
+        """How many bytes further on `other` reads than `one` does, being the same otherwise; the loads of `one`."""
+        if type(one) is not type(other) or one.type != other.type:
             return None
-        size = self._layout.store_size(store.operands[0].type)
-        return _Written(store, start, size, tuple(reversed(digits)))
+        if isinstance(one, I.Load) and isinstance(other, I.Load):
+            (at, rest), (there, beyond) = (
+                self._threads.split(self._facts.form_at(x.operands[0], self._facts.block_of[x]).polynomial)
+                for x in (one, other)
+            )
+            by = there - at
+            moved.add(one)
+            is_input = self._is_input(one) and self._is_input(other)
+            return int(by[0]) if is_input and not (rest - beyond).terms and (by == by[0]).all() else None
+        first, second = self._choice(one), self._choice(other)
+        if first is None or second is None or first[0] is not second[0]:
+            return None
+        found: list[int] = []
+        for mine, its in zip(first[1:], second[1:], strict=True):
+            if mine is its or (isinstance(mine, ConstantFloat) and is_same(mine, its)):
+                continue
+            by = self._moved(mine, its, moved)
+            if by is None:
+                return None
+            found.append(by)
+        return found[0] if len(set(found)) == 1 else None
 
     # -- who wrote it
 
-    def _source(self, load: I.Load, stores: list[_Written]) -> tuple[_Written, dict[str, Polynomial]] | None:
-        """The last store before a load that wrote what is loaded, and the numbers of the thread that did."""
-        found = [(s, q) for s in stores if (q := self._thread_of(load, s)) is not None]
+    def _source(self, load: I.Load, stores: list[_Written]) -> tuple[_Written, tuple[Group, ...]] | None:
+        """The last store before a load that wrote what is loaded, and the digits of the address."""
+        found = [(s, g) for s in stores if (g := self._groups(load, s)) is not None]
         return next((f for f in found if not any(self._comes_between(f[0], o, load) for o in stores)), None)
 
-    def _comes_between(self, store: _Written, other: _Written, load: I.Load) -> bool:
+    def _comes_between(self, written: _Written, other: _Written, load: I.Load) -> bool:
         """May another store to the same places come after a store and before a load?"""
-        if other is store or not other.meets(store):
+        if other is written or not other.places.meets(written.places):
             return False
-        there, home, here = (self._facts.block_of[i] for i in (other.store, store.store, load))
+        there, home, here = (self._facts.block_of[i] for i in (other.stores[0], written.stores[0], load))
         if there is home:
-            return home.instructions.index(other.store) > home.instructions.index(store.store)
-        if there is here and here.instructions.index(other.store) < here.instructions.index(load):
+            return home.instructions.index(other.stores[-1]) > home.instructions.index(written.stores[0])
+        if there is here and here.instructions.index(other.stores[0]) < here.instructions.index(load):
             return True
         return here in reached(there.successors, lambda block: block.successors, lambda block: block is not home)
 
-    def _thread_of(self, load: I.Load, written: _Written) -> dict[str, Polynomial] | None:
-        """The numbers of the thread that wrote what is loaded."""
-        here, there = self._facts.block_of[load], self._facts.block_of[written.store]
-        if load.type != written.store.operands[0].type or not self._behind(written.store, there, load, here):
+    def _groups(self, load: I.Load, written: _Written) -> tuple[Group, ...] | None:
+        """The digits of the address that is loaded from; None where it may be another."""
+        here, there = self._facts.block_of[load], self._facts.block_of[written.stores[0]]
+        if load.type != written.stores[0].operands[0].type or not self._behind(written.stores[-1], there, load, here):
             return None
         conditions = self._facts.guards.at(here)
-        rest = self._offset(load).add_constant(-written.start)
-        found: dict[str, Polynomial] = {}
-        for factor, name, extent in written.digits:
-            whole = Polynomial({m: c // factor for m, c in rest.terms.items() if c % factor == 0})
-            known = self._facts.bounds(whole, conditions)
-            if known.low < 0 or known.high >= extent:
-                return None
-            found[name] = whole
-            rest = rest - whole.scale(factor)
-        return None if rest.terms else found
+
+        def grouped(rest: Polynomial, digits: tuple[Digit, ...]) -> tuple[Group, ...] | None:
+            """The first few digits as one number, and then the others."""
+            for length in range(1, len(digits) + 1):
+                last = digits[length - 1]
+                if length > 1 and last.gap * last.extent != digits[length - 2].gap:
+                    return None  # there is room between them
+                whole = {m: c // last.gap for m, c in rest.terms.items() if not m or c % last.gap == 0}
+                number = Polynomial({m: c for m, c in whole.items() if c})
+                known = self._facts.bounds(number, conditions)
+                if known.within(Interval(0, prod(d.extent for d in digits[:length]) - 1)):
+                    others = grouped(rest - number.scale(last.gap), digits[length:])
+                    if others is not None:
+                        return Group(number, digits[:length]), *others
+            return None if rest.terms or digits else ()
+
+        return grouped(self._offset(load).add_constant(-written.places.start), written.places.digits)
 
     def _behind(self, store: I.Store, there: BasicBlock, load: I.Load, here: BasicBlock) -> bool:
         """Does the load come after the store in the same round of the loops around the store?"""
@@ -259,11 +295,12 @@ class _Tile:
 
     # -- what it wrote
 
-    def _may_compute(self, load: I.Load, written: _Written, threads: Mapping[str, Polynomial]) -> bool:
+    def _may_compute(self, load: I.Load, written: _Written, groups: tuple[Group, ...]) -> bool:
         """Can the value be computed again where it is loaded, without more work than a few additions, and from memory
         that neighbouring threads read side by side?"""
         here = self._facts.block_of[load]
-        seen = Reached([written.store.operands[0]], lambda v: not self._known(v, here))
+        seen = Reached([written.stores[0].operands[0]], lambda v: not self._known(v, here))
+        repeated = self._straight and self._loops.loop_of[here] is not None
         floating = 0
         for one in seen:
             if not isinstance(one, I.Instruction) or len(seen) > _LONGEST:
@@ -274,7 +311,7 @@ class _Tile:
                 return False
             choice = self._choice(one)
             if isinstance(one, I.Load):
-                if not self._is_input(one) or not self._side_by_side(one, threads):
+                if not self._is_input(one) or not (repeated or self._side_by_side(one, written, groups)):
                     return False
                 if self._straight and not self._has_first(one):
                     return False
@@ -292,29 +329,37 @@ class _Tile:
         home = self._facts.block_of[value]
         return self._uniform.uniform(value) and (home is here or self._loops.dominators.dominates(home, here))
 
-    def _side_by_side(self, load: I.Load, threads: Mapping[str, Polynomial]) -> bool:
-        """Do neighbouring threads read neighbouring numbers, or the same?"""
-        fastest = next(iter(self._extents), "")
-        pointer = self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial
-        step = 0
-        for atom in pointer.atoms:
-            name = callee_name(atom.value) if isinstance(atom, Leaf) else ""
-            for inner in threads[name].atoms if name in threads else ():
-                if isinstance(inner, Leaf) and isinstance(inner.value, I.Call) and callee_name(inner.value) == fastest:
-                    outer, here = pointer.coefficients(atom), threads[name].coefficients(inner)
-                    factors = [parts[1].value if len(parts) == 2 else None for parts in (outer, here)]
-                    if factors[0] is None or factors[1] is None:
-                        return False
-                    step += factors[0] * factors[1]
-        return abs(step) in (0, self._layout.alloc_size(load.type))
+    def _side_by_side(self, load: I.Load, written: _Written, groups: tuple[Group, ...]) -> bool:
+        """Do most neighbouring threads read neighbouring numbers, or the same?"""
+        writer = {name: np.full(self._threads.count, n) for name, n in written.places.first.items()}
+        for group in groups:
+            number, _ = self._threads.split(group.number, zero=True)
+            for divisor, modulus, digit in group:
+                own = number // divisor if modulus is None else number // divisor % modulus
+                for name, count in digit.counts.items():
+                    writer[name] = writer[name] + count * own
+        thread = np.zeros(self._threads.count, np.int64)
+        for name, extent in reversed(self._extents.items()):
+            thread = thread * extent + writer[name].clip(0, extent - 1)
+        own, rest = self._threads.split(self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial)
+        if any(self._threads.split(Polynomial.atom(atom))[1].terms == {} for atom in rest.atoms):
+            return False
+        steps = np.abs(np.diff(own[thread] + (writer[MEMBER] if load in written.moved else 0)))
+        near = (steps == 0) | (steps == self._layout.alloc_size(load.type))
+        return 2 * int(near.sum()) >= len(steps)
 
-    @staticmethod
-    def _is_input(value: Value) -> bool:
-        return isinstance(value, I.Load) and marks.reads_only(I.base_of(value.operands[0]))
+    def _base(self, load: I.Load) -> Value:
+        """The memory that is loaded from, behind pointers that move on from round to round too."""
+        form = self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial
+        found = [a.value for a in form.atoms if isinstance(a, Leaf) and T.is_pointer(a.value.type)]
+        return found[0] if len(found) == 1 else I.base_of(load.operands[0])
+
+    def _is_input(self, value: Value) -> bool:
+        return isinstance(value, I.Load) and marks.reads_only(self._base(value))
 
     def _has_first(self, load: I.Load) -> bool:
         """Is there something to read at the beginning of the memory that is loaded from?"""
-        base, size = I.base_of(load.operands[0]), self._layout.store_size(load.type)
+        base, size = self._base(load), self._layout.store_size(load.type)
         words = base.attributes if isinstance(base, Argument) else ()
         held = (w.removeprefix("dereferenceable(").rstrip(")") for w in words if w.startswith("dereferenceable("))
         return any(int(n) >= size for n in held)
@@ -338,15 +383,29 @@ class _Tile:
             values.append(value.operands[value.targets.index(arm)])
         return branch.operands[0], values[0], values[1]
 
-    def _computed(self, load: I.Load, written: _Written, threads: Mapping[str, Polynomial]) -> Value:
+    def _computed(self, load: I.Load, written: _Written, groups: tuple[Group, ...]) -> Value:
         block = next(b for b in self._kernel.blocks if load in b.instructions)
         rest = split_before(self._kernel, block, block.instructions.index(load))
         at = Builder(block)
-        numbers = {n: emit(at, p, T.I32, self._operand) for n, p in threads.items()}
-        here = self._facts.block_of[load]
-        at, value = self._again(at, written.store.operands[0], _Thread(here, numbers), {}, ())
+        thread = _Thread(self._facts.block_of[load], self._numbers(at, written, groups), written.moved)
+        at, value = self._again(at, written.stores[0].operands[0], thread, {}, ())
         at.br(rest)
         return value
+
+    def _numbers(self, at: Builder, written: _Written, groups: tuple[Group, ...]) -> dict[str, Value]:
+        """The numbers of the thread that wrote, and which of the stores it was."""
+        found: dict[str, Value] = {name: const_int(T.I32, n) for name, n in written.places.first.items()}
+        for group in groups:
+            number = emit(at, group.number, T.I32, self._operand)
+            for divisor, modulus, digit in group:
+                own = number if divisor == 1 else at.binary("udiv", number, const_int(T.I32, divisor))
+                own = own if modulus is None else at.binary("urem", own, const_int(T.I32, modulus))
+                for name, count in digit.counts.items():
+                    if count:
+                        counted = own if count == 1 else at.binary("mul", own, const_int(T.I32, count))
+                        is_zero = int_value(found[name]) == 0
+                        found[name] = counted if is_zero else at.binary("add", found[name], counted)
+        return found
 
     def _operand(self, atom: Atom) -> Value:
         if isinstance(atom, Leaf):
@@ -376,7 +435,9 @@ class _Tile:
             at, again = self._again(at, operand, thread, made, guards)
             copy.operands.append(again)
         if isinstance(value, I.Load):
-            base = I.base_of(value.operands[0])
+            base = self._base(value)
+            if value in thread.moved and int_value(thread.numbers[MEMBER]) != 0:
+                copy.operands[0] = at.gep(T.I8, copy.operands[0], [at.cast("sext", thread.numbers[MEMBER], T.I64)])
             for guard in guards:
                 copy.operands[0] = at.select(guard, copy.operands[0], base)
         copy.metadata = []
