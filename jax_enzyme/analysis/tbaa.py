@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
@@ -58,7 +59,10 @@ def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, M
     name = _accessed_name(module, dict(instruction.metadata).get("tbaa"))
     if name == _OURS:
         return [READS_INTEGER]
-    return [_named_access(name, _MEMORY)] if name else []
+    if name:
+        return [_named_access(name, _MEMORY)]
+    kind = copied_type(module, instruction) if isinstance(instruction, I.CallBase) else None
+    return number_access(kind) if kind is not None else []
 
 
 def number_access(type_: T.Type) -> list[tuple[str, MDValue]]:
@@ -174,10 +178,18 @@ def is_certain_integer(module: Module, instruction: I.Instruction) -> bool:
 
 
 def copied_type(module: Module, call: I.Instruction) -> T.Type | None:
-    """The type of the numbers that a copy is of, where it is said to be of nothing else, as one that a loop became; i1
-    for integers of our own."""
+    """The type of the numbers that a copy is of, where it is said to be of nothing else, as one that a loop became, or
+    one of a structure of such numbers alone (a complex number); i1 for integers of our own."""
     type_ = accessed_type(module, call)
-    return type_ if isinstance(type_, T.FloatType) or is_certain_integer(module, call) else None
+    if isinstance(type_, T.FloatType) or is_certain_integer(module, call):
+        return type_
+    members = copied_members(module, call) or []
+    kinds = {m.type for m in members}
+    if len(kinds) != 1 or not isinstance(kind := kinds.pop(), T.FloatType):
+        return None
+    places = sorted((m.offset, m.offset + m.size) for m in members)
+    without_gaps = all(end == start for (_, end), (start, _) in pairwise([(0, 0), *places]))
+    return kind if without_gaps and int_value(call.operands[2]) == places[-1][1] else None
 
 
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:

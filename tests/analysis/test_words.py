@@ -197,6 +197,10 @@ define void @f(ptr %x, ptr %p) {
   call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false), !tbaa !1
   call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false), !tbaa !4
   call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false), !tbaa.struct !6
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false), !tbaa.struct !7
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 24, i1 false), !tbaa.struct !6
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 24, i1 false), !tbaa.struct !8
   ret void
 }
 
@@ -208,20 +212,24 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 !3 = !{!"omnipotent char", !0, i64 0}
 !4 = !{!5, !5, i64 0}
 !5 = !{!"int", !3, i64 0}
+!6 = !{i64 0, i64 8, !1, i64 8, i64 8, !1}
+!7 = !{i64 0, i64 8, !1, i64 8, i64 4, !4}
+!8 = !{i64 0, i64 8, !1, i64 16, i64 8, !1}
 """
 
 
 def test_types_of_copies() -> None:
-    """A copy of numbers is one. One of integers may be of their bits; what a derivative says of its own is kept."""
+    """A copy of numbers is one, and so is one of structures of nothing else, without gaps. One of integers may be of
+    their bits; what a derivative says of its own is kept."""
     module = parse(COPIES)
     copies = [i for i in module.functions["f"].instructions() if isinstance(i, I.CallBase)]
-    assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, None]
+    assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, None, T.DOUBLE, None, None, None]
     copies[2].metadata.append(READS_INTEGER)
     assert copied_type(module, copies[2]) == T.I1
     for copy in copies:
         copy.metadata = kept_access(module, copy)
-    assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, T.I1]
-    assert [accessed_type(module, c) for c in copies] == [T.DOUBLE, T.I1, T.I1]
+    assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, T.I1, T.DOUBLE, None, None, None]
+    assert [accessed_type(module, c) for c in copies[:4]] == [T.DOUBLE, T.I1, T.I1, T.DOUBLE]
 
 
 def test_numbers_of_a_long_table() -> None:
