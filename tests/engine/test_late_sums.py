@@ -137,7 +137,7 @@ def test_levels_that_take_turns_are_loaded_again(row: Case) -> None:
 
 
 def test_calls_of_a_function_that_calls_itself_share_one_stack() -> None:
-    deep = replace(LATE["recursive"], inputs=lambda r: {"depth": 400} | _two(r, 1200, "x"))
+    deep = replace(LATE["recursive"], inputs=lambda r: {"depth": 500} | _two(r, 1200, "x"))
     three_way.check(through_engine.subject(deep), deep)
 
 

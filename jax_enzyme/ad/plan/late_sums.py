@@ -149,7 +149,8 @@ class _Finder:
         self._facts = facts
         self._words = words
         self._users = uses(recipes.code.function)
-        recurses = not recipes.is_root and recipes.code.function in recursive_functions(facts.module)
+        recursive = {f.name for f in recursive_functions(recipes.points_to.module)}  # what is planned is a copy
+        recurses = not recipes.is_root and recipes.code.function.name in recursive
         self._room = _OF_EACH_CALL if recurses else _BUFFERS
 
     def waiting(self, loop: Loop) -> dict[I.Instruction, Gather]:
