@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import cache
 
 import llvmlite
@@ -11,6 +12,8 @@ import llvmlite.binding as llvm
 from jax_enzyme.classes import dataclass
 
 _start = threading.Lock()
+_USUAL = "x86-64-v3"
+"""With AVX2, without AVX-512."""
 _FLUSHING = frozenset({"avx512bf16", "avxneconvert"})
 """Features whose instructions round to `bfloat` with subnormal numbers taken for zero, which is no fptrunc."""
 
@@ -63,9 +66,18 @@ def _start_llvm() -> None:
         llvm.initialize_native_asmparser()  # inline assembly: without it LLVM ends the process
 
 
-def target_machine(reloc: str = "pic") -> llvm.TargetMachine:
-    """A new target machine for this host: position-independent code in the small model, as JITLink links it best."""
+@cache
+def usual_host() -> Host:
+    """What code that is optimised again is made for: the usual processor of this kind. LLVM asks for features as early
+    as where it turns branches into choices; what the engine finds in a kernel is the same on all of them."""
     this = host()
+    return replace(this, cpu=_USUAL, features="") if this.triple.startswith("x86_64") else this
+
+
+def target_machine(reloc: str = "pic", this: Host | None = None) -> llvm.TargetMachine:
+    """A new target machine for this host, or for another: position-independent code in the small model, as JITLink
+    links it best."""
+    this = this or host()
     target = llvm.Target.from_triple(this.triple)
     return target.create_target_machine(
         cpu=this.cpu, features=this.features, opt=3, reloc=reloc, codemodel="small", jit=True

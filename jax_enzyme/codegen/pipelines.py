@@ -13,7 +13,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from jax_enzyme.classes import dataclass
-from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.codegen.host import Host, host, target_machine, usual_host
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
 from jax_enzyme.ir.native import native_from_bitcode
@@ -43,7 +43,8 @@ _TOLD = "-Rpass=loop-unroll"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What clang does at one level of optimisation, with or without what multiplies the code."""
+    """What clang does at one level of optimisation, with or without what multiplies the code. What vectors are made in
+    is for this processor; all else is optimised again later, and comes out the same on every one."""
 
     level: int
     vectorise: bool = False
@@ -54,12 +55,12 @@ class Pipeline:
     relocation: str = "pic"
 
     def builder(self) -> llvm.PassBuilder:
-        """For this pipeline and for single passes, in this process and for this machine."""
+        """For this pipeline and for single passes, in this process."""
         options = llvm.create_pipeline_tuning_options(speed_level=self.level)
         options.loop_vectorization = self.vectorise
         options.slp_vectorization = self.slp
         options.loop_interleaving = options.loop_unrolling = self.unroll
-        return llvm.create_pass_builder(target_machine(self.relocation), options)
+        return llvm.create_pass_builder(target_machine(self.relocation, self._host), options)
 
     def run(self, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
         """The module after the pipeline: the same one, changed, or another."""
@@ -75,13 +76,17 @@ class Pipeline:
     def through_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> tuple[bytes, bool]:
         """The bitcode after the pipeline, of a module for the machine of `native`; whether a loop was unrolled."""
         words = ("-emit-llvm", "-fno-discard-value-names", _TOLD, f"--target={native.triple}", *self._words())
-        done = run_clang(bitcode, words)
+        done = run_clang(bitcode, words, self._host)
         if done.returncode:
             raise LoweringError(
                 f"LLVM could not optimise the code of a kernel: {done.stderr.decode(errors='replace')[-2000:]}",
                 remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
             )
         return done.stdout, _TOLD.encode() in done.stderr
+
+    @property
+    def _host(self) -> Host:
+        return host() if self.vectorise else usual_host()
 
     def _words(self) -> tuple[str, ...]:
         """The same for clang's driver."""
@@ -130,9 +135,8 @@ def _is_of_this_machine(native: llvm.ModuleRef) -> bool:
     return native.triple.startswith(host().triple.partition("-")[0]) and native.data_layout == _layout()
 
 
-def run_clang(code: bytes, words: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
-    """What clang makes of a module, for this processor: LLVM's text or bitcode."""
-    this = host()
+def run_clang(code: bytes, words: tuple[str, ...], this: Host) -> subprocess.CompletedProcess[bytes]:
+    """What clang makes of a module, for a processor: LLVM's text or bitcode."""
     settings = ["-target-cpu", this.cpu]
     for feature in filter(None, this.features.split(",")):
         settings += ["-target-feature", feature]

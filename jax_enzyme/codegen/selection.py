@@ -48,7 +48,7 @@ def check_selected(module: Module) -> None:
 
 def _is_selected(calls: Iterable[I.CallBase]) -> bool:
     text = "\n".join(_tried(call) for call in calls)
-    return run_clang(text.encode(), (f"--target={host().triple}", "-O0")).returncode == 0
+    return run_clang(text.encode(), (f"--target={host().triple}", "-O0"), host()).returncode == 0
 
 
 def _tried(call: I.CallBase) -> str:
