@@ -406,8 +406,12 @@ def test_an_output_that_is_not_written_is_named() -> None:
         jax.block_until_ready(kernel(X))
 
 
-def test_a_returned_value_that_nothing_wrote_is_an_error_in_derivatives_too() -> None:
-    source = "double k(int n, const double *x) { double s; if (n < 2) s = x[0]; return s; }"
+@pytest.mark.parametrize(
+    "local", ["double v", "union { char none; double v; } s; s.none = 0"]
+)  # an empty std::optional
+def test_a_returned_value_that_nothing_wrote_is_an_error_in_derivatives_too(local: str) -> None:
+    value = "s.v" if "union" in local else "v"
+    source = f"double k(int n, const double *x) {{ {local}; if (n < 2) {value} = x[0]; return {value}; }}"
     kernel = je.kernel(source, "k", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
     assert kernel(X[:1]) == X[0]
     for run in (kernel, jax.grad(kernel)):

@@ -56,7 +56,7 @@ from jax_enzyme.transform.sanitize.narrow import is_checked
 from jax_enzyme.transform.sanitize.promises import promise_checks
 from jax_enzyme.transform.sanitize.registers import reveal, start_unwritten, unhide
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import is_lifetime
+from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_lifetime
 from jax_enzyme.transform.sanitize.written import Written
 from jax_enzyme.transform.stand_ins import stand_in
 
@@ -253,7 +253,10 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Fo
     for argument, buffer in buffers:
         if buffer.io == "out":
             size, unit = const_int(T.I64, buffer.nbytes), const_int(T.I64, ITEM_BYTES[buffer.dtype])
-            missing = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name), place)
+            if buffer.name == RETURN and buffer.dtype == "f64":  # as where it is read: an empty optional has a byte
+                missing = at.select(holds_pattern(at, at.load(T.DOUBLE, argument)), nowhere, nothing)
+            else:
+                missing = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name), place)
             if buffer.name == RETURN:  # which has no name in the source
                 missing = at.select(at.icmp("ne", missing, nothing), nowhere, nothing)
             written = at.select(at.icmp("ne", written, nothing), written, missing)
