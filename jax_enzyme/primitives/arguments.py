@@ -4,8 +4,9 @@ not, and what it takes: what is wrong here shows much later otherwise, and looks
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.frontends import linked
@@ -69,6 +70,15 @@ def checked_libraries(libraries: object) -> tuple[str | os.PathLike[str], ...]:
     if len(found) != len(listed):
         raise _wrong("libraries", _OF_LIBRARIES, libraries, _TO_LIBRARIES)
     return found
+
+
+def checked_args(args: object) -> tuple[Any, ...]:
+    """The arguments of a kernel, as a tuple; ArgumentError for an array, or what is no kernel's arguments."""
+    if not isinstance(args, tuple | list):
+        given = type(args).__name__
+        raise ArgumentError(f"args is a tuple of the kernel's arguments, not {given}", None, "for example (x,)")
+    listed: Sequence[Any] = args
+    return tuple(listed)
 
 
 def checked_options(options: object) -> Options:

@@ -20,6 +20,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.primitives.arguments import checked_args
 
 Scalar = Callable[[list[Any]], Any]
 
@@ -83,7 +84,7 @@ def check_grads(
     unknown = set(modes) - {"fwd", "rev"}
     if unknown or order < 1:
         raise ValueError(f"modes are 'fwd' and 'rev', order is at least 1: got {tuple(modes)}, {order}")
-    leaves, structure = jax.tree.flatten(tuple(args))
+    leaves, structure = jax.tree.flatten(checked_args(args))
 
     def flat(*leaves: Any) -> Any:
         return kernel(*jax.tree.unflatten(structure, leaves))

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from jax_enzyme.codegen.programs import program_module
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.primitives.arguments import checked_args
 from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.primitives.loop_races import check_loops
 from jax_enzyme.primitives.race_report import (
@@ -70,6 +71,7 @@ def check_races(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
     that these values take. Order that threads make themselves, with atomics and `__threadfence`, is not seen: such a
     kernel is reported. A value that is written twice alike is a race too.
     """
+    args = checked_args(args)
     if kernel.program.device:
         raise SignatureError(
             f"`{kernel.__name__}` is a host function: it runs in one thread",

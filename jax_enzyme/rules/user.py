@@ -124,8 +124,8 @@ def inactive(symbol: str) -> UserRule:
     return UserRule(_checked(symbol), None)
 
 
-def _checked(symbol: str) -> str:
-    if not _SYMBOL.fullmatch(symbol):
+def _checked(symbol: object) -> str:
+    if not isinstance(symbol, str) or not _SYMBOL.fullmatch(symbol):
         raise SignatureError(f"{symbol!r} is no symbol", remedy="give the name that the function has in object code")
     return symbol
 

@@ -47,6 +47,19 @@ def test_arguments_of_other_types(changes: dict[str, Any], words: str) -> None:
         made(**changes)
 
 
+@pytest.mark.parametrize("check", [je.check_grads, je.check_races])
+@pytest.mark.parametrize("args", [np.arange(3.0), jnp.arange(3.0), 3.0, {"x": np.arange(3.0)}])
+def test_checks_of_arguments_that_are_no_tuple(check: Callable[..., Any], args: Any) -> None:
+    with pytest.raises(je.ArgumentError, match="args is a tuple of the kernel's arguments"):
+        check(square(), args)
+
+
+@pytest.mark.parametrize("make", [je.inactive, lambda name: je.rule(name, "x0")])
+def test_rules_of_what_is_no_name(make: Callable[[Any], Any]) -> None:
+    with pytest.raises(je.SignatureError, match="3 is no symbol"):
+        make(3)
+
+
 @pytest.mark.parametrize("source", ["", " ", "\n"])
 def test_empty_sources(source: str, tmp_path: Path) -> None:
     with pytest.raises(je.CompileError, match="the source is empty"):
