@@ -59,6 +59,7 @@ from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.shown_attributes import show_attributes
 from jax_enzyme.transform.simplify import simplify
 from jax_enzyme.transform.stand_ins import forget_unentered
+from jax_enzyme.transform.untaken_exits import leave_out_untaken_exits
 from jax_enzyme.transform.vector_hints import hide_vector_hints
 
 _ROUNDS = 3
@@ -89,7 +90,8 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
         on_loops = (*((make_ends_apart,) if _runs_alone(result.module) else ()), of_module(ask_to_unroll))
-        simple = through(result, of_module(show_short_sections), join_marked_ends, simplify, *on_loops)
+        of_loops = (of_module(show_short_sections), leave_out_untaken_exits, join_marked_ends)
+        simple = through(result, *of_loops, simplify, *on_loops)
         is_chosen = turn == 0 and choose_loads(simple)  # in place: nobody else has the module
         is_changed = is_chosen or simple.module is not result.module
         if not is_changed and not _calls_its_own(simple.module):
