@@ -7,19 +7,24 @@ In the reverse of a step of a factorisation,
 iteration i reads and changes what belongs to row i, and adds to what belongs to row k. Its own places have the number
 of the iteration in their addresses, the common ones do not; they are apart where all of those of one kind certainly lie
 before all of the other. The bounds of addresses follow from the loops around the access, the innermost one first: each
-counts from 0 to how often it runs.
+counts from 0 to how often it runs. In that of Cholesky's,
+
+    for j > k: for i >= j: a[i][j] -= a[i][k] * a[j][k]
+
+all add to column k, and to nothing else, and what else they touch leaves other remainders by the length of a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import gcd
 
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.digits import NO_WRAP
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
-from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Atom, Iteration, Monomial, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import full_count, is_known_before
 from jax_enzyme.classes import dataclass
@@ -35,17 +40,19 @@ _MOST = 1 << 16
 
 @dataclass(frozen=True)
 class CommonRow:
-    """A part of an object, from byte `low` of it to `high`, at most so many: only the `accesses` of a loop lead there,
-    which add numbers of a type, and nowhere else. These lie one behind the other from `low` on. Both bounds are known
-    before the loop; where nothing is added, there may be no object."""
+    """Numbers of one type in an object, the first at byte `low` of it, the last one ends at `high`, `stride` bytes from
+    one to the next, `most` bytes of numbers at most: only some accesses of a loop lead there, which add to them, and
+    nowhere else. Both bounds are known before the loop; where nothing is added, there may be no object. `places`: where
+    each of these would lead if the numbers lay one behind the other, in bytes from the first."""
 
     loop: Loop
     site: Value
     type: T.Type
     low: Polynomial
     high: Polynomial
+    stride: int
     most: int
-    accesses: tuple[I.Load | I.Store, ...]
+    places: Mapping[I.Load | I.Store, Polynomial]
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,8 @@ class CommonRows:
         facts, loop = self.facts, self.loop
         if item.site is None or facts.block_of.get(item.site) in loop.blocks:
             return None
-        common: dict[Access, _Extent] = {}
-        offsets: list[Polynomial] = []
-        own: list[_Extent] = []
+        offsets: dict[Access, Polynomial] = {}
+        extents: dict[Access, _Extent] = {}
         for access in found:
             try:
                 offset = _offset(facts, access, item.site) if len(access.objects) == 1 else None
@@ -73,25 +79,62 @@ class CommonRows:
                 return None
             if offset is None or extent is None:
                 return None
-            if offset.contains(facts.iteration(loop)):
-                own.append(extent)
-            else:
-                common[access] = extent
-                offsets.append(offset)
-        numbers = self.added_to(list(common)) if common and own else None
-        if numbers is None or not all(_is_near(a.pointer, item.site) for a in common):
+            offsets[access], extents[access] = offset, extent
+        still = [a for a, offset in offsets.items() if not offset.contains(facts.iteration(loop))]
+        return self._row(item.site, offsets, extents, still) or self._column(item.site, offsets, extents)
+
+    def _column(
+        self, site: Value, offsets: Mapping[Access, Polynomial], extents: Mapping[Access, _Extent]
+    ) -> CommonRow | None:
+        """What some accesses add to, where all others do nothing of the kind: the length of a row is that by which the
+        numbers of iterations change the place."""
+        groups: dict[frozenset[tuple[Monomial, int]], list[Access]] = {}
+        for access, offset in offsets.items():
+            groups.setdefault(frozenset(offset.terms.items()), []).append(access)
+        adding = [access for group in groups.values() if self.added_to(group) is not None for access in group]
+        changing = [
+            by
+            for access in adding
+            for monomial, by in offsets[access].terms.items()
+            if any(isinstance(atom, Iteration) and self.loop.encloses(atom.loop) for atom, _ in monomial)
+        ]
+        return self._row(site, offsets, extents, adding, gcd(*changing)) if changing else None
+
+    def _row(
+        self,
+        site: Value,
+        offsets: Mapping[Access, Polynomial],
+        extents: Mapping[Access, _Extent],
+        common: Sequence[Access],
+        stride: int | None = None,
+    ) -> CommonRow | None:
+        """The row to which some accesses lead; one piece of memory where there is no `stride`."""
+        facts, loop = self.facts, self.loop
+        own = [a for a in offsets if a not in common]
+        numbers = self.added_to(common) if common and own else None
+        if numbers is None:
             return None
-        low = _least(facts, [low for low, _ in common.values()])
-        least = _least(facts, [-high for _, high in common.values()])
-        if low is None or least is None or not all(_are_apart(facts, one, (low, -least)) for one in own):
+        each = self.layout.store_size(numbers)
+        low = _least(facts, [extents[a][0] for a in common])
+        least = _least(facts, [-extents[a][1] for a in common])
+        if low is None or least is None or not (is_known_before(low, loop) and is_known_before(least, loop)):
             return None
-        most, each = facts.interval(-least - low).high + 1, self.layout.store_size(numbers)
-        if not each <= most <= _MOST or not (is_known_before(low, loop) and is_known_before(least, loop)):
+        if stride is None or stride == each:
+            stride = each
+            apart = all(_are_apart(facts, extents[a], (low, -least)) for a in own)
+        else:
+            apart = all(_is_between(facts, a, offsets[a] - low, loop, each, stride) for a in own)
+        most = (facts.interval(-least - low).high // stride + 1) * each
+        if not apart or not each <= most <= _MOST:
             return None
-        if any(by % each for offset in offsets for by in (offset - low).terms.values()):
-            return None
-        accesses = tuple(a.instruction for a in common if isinstance(a.instruction, I.Load | I.Store))
-        return CommonRow(loop, item.site, numbers, low, -least, most, accesses)
+        places: dict[I.Load | I.Store, Polynomial] = {}
+        for access in common:
+            assert isinstance(access.instruction, I.Load | I.Store)
+            terms = (offsets[access] - low).terms
+            if any(by % stride for by in terms.values()) or not all(map(_is_counted, offsets[access].atoms)):
+                return None
+            places[access.instruction] = Polynomial({m: by // stride * each for m, by in terms.items()})
+        return CommonRow(loop, site, numbers, low, -least, stride, most, places)
 
 
 def _offset(facts: Recurrences, access: Access, site: Value | None) -> Polynomial | None:
@@ -132,11 +175,9 @@ def _at_end(facts: Recurrences, offset: Polynomial, loop: Loop, up: bool) -> Pol
     return None if last is None else still + last.scale(factor)
 
 
-def _is_near(pointer: Value, site: Value) -> bool:
-    """Is an address made of that of an object right away?"""
-    while pointer is not site and isinstance(pointer, I.GetElementPtr):
-        pointer = pointer.operands[0]
-    return pointer is site
+def _is_counted(atom: Atom) -> bool:
+    """Can the number of the iteration be had where it is meant?"""
+    return not isinstance(atom, Iteration) or (len(atom.loop.latches) == 1 and atom.loop.preheader is not None)
 
 
 def _least(facts: Recurrences, numbers: Sequence[Polynomial]) -> Polynomial | None:
@@ -146,3 +187,12 @@ def _least(facts: Recurrences, numbers: Sequence[Polynomial]) -> Polynomial | No
 
 def _are_apart(facts: Recurrences, one: _Extent, other: _Extent) -> bool:
     return any(facts.interval(x[0] - y[1]).low > 0 for x, y in ((one, other), (other, one)))
+
+
+def _is_between(facts: Recurrences, access: Access, offset: Polynomial, loop: Loop, each: int, stride: int) -> bool:
+    """Does an access certainly lie between two numbers, of which there is one each `stride` bytes, in all iterations?
+    `offset`: how far it is from the first of them."""
+    half = stride // 2
+    rest = Polynomial({m: by for m, c in offset.terms.items() if (by := (c + half) % stride - half)})
+    extent = _extent(facts, access, rest, loop)
+    return extent is not None and facts.interval(extent[0]).low >= each and facts.interval(extent[1]).high < stride

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.loops import Loop
@@ -69,12 +70,14 @@ def count_iterations(loop: Loop, before: Iterable[BasicBlock]) -> I.Phi:
     return number
 
 
-def computed_before(at: Builder, number: Polynomial) -> Value:
+def computed_before(at: Builder, number: Polynomial, counts: Mapping[Loop, Value] = MappingProxyType({})) -> Value:
     """An integer that does not change in a loop, such as how often it runs, computed in front of it. Loops around it
-    have a preheader and one latch."""
+    have a preheader and one latch; of some there are the numbers of their iterations already, in `counts`."""
 
     def operand(atom: Atom) -> Value:
         if isinstance(atom, Iteration):
+            if atom.loop in counts:
+                return counts[atom.loop]
             before = atom.loop.preheader
             assert before is not None
             return count_iterations(atom.loop, [before])

@@ -1140,11 +1140,17 @@ void k(int n, const double *x, double *y) {
         "",
         n=64,
     ),
-    "steps that add to one row, and change those behind it": Shared(
+    "steps that add to one row or column, and change those behind it": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
-  enum { M = 64 };
+  int M = (int)sqrt((double)n);
   for (int i = 0; i < n; i++) y[i] = x[i] + (i % (M + 1) == 0 ? 50 : 0);
+  for (int p = 0; p < M; p++) {
+    for (int i = p + 1; i < M; i++) y[i * M + p] /= y[p * M + p];
+#pragma omp parallel for schedule(dynamic)
+    for (int i = p + 1; i < M; i++)
+      for (int j = p + 1; j < M; j++) y[i * M + j] -= y[i * M + p] * y[j * M + p];
+  }
   for (int p = 0; p < M; p++) {
 #pragma omp parallel for
     for (int i = p + 1; i < M; i++) {
