@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from jax_enzyme import own_sources
+from jax_enzyme.ad.reversal import plan_reversal
 from jax_enzyme.cache import DiskCache
 from jax_enzyme.codegen import derived, engine
 from jax_enzyme.codegen.memo import Memo
@@ -165,6 +166,22 @@ def _cube() -> tuple[Program, np.ndarray]:
 
 CUBE = parse("n: i32, x: f64[n], out y: f64[n]")
 MASKS = ((True, False), (False, True))
+
+
+def test_what_prints_and_has_no_tape_of_fixed_size_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """#include <stdio.h>
+        static double power(double x, int n) {
+            if (n < 0) printf("%d\\n", n);
+            return n < 1 ? 1.0 : x * power(power(x, n / 3), 2 - n % 2);
+        }
+        void f(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] = power(x[i], n + i); }"""
+    plans: list[object] = []
+    planned = plan_reversal.__globals__["_planned"]
+    monkeypatch.setitem(plan_reversal.__globals__, "_planned", lambda *a: plans.append(a) or planned(*a))
+    program = load(source, lang="c")
+    assert not derived.split(program, CUBE, BINDING, Vjp(*MASKS))
+    derived.derived(program, CUBE, BINDING, (Vjp(*MASKS),))
+    assert len(plans) == 1
 
 
 def test_derivatives_of_every_kind() -> None:
