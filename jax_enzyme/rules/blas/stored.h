@@ -139,6 +139,97 @@ void BLAS(tpsv)(const char *uplo, const char *trans, const char *diag, const int
   OF(stored_solve)(je_upper(uplo), OF(operation)(trans), je_upper(diag), *n, *n, a, 0, x, *incx);
 }
 
+/* Systems with several right-hand sides. `info` is the first zero of the diagonal: nothing is solved then. */
+static void OF(stored_system)(char uplo, char op, char diag, int n, int k, int nrhs, const SCALAR *a, int lda,
+                              SCALAR *b, int ldb, int *info) {
+  *info = 0;
+  for (int j = 0; diag != 'U' && j < n; j++)
+    if (a[OF(stored)(uplo, n, k, lda, j, j)] == 0) {
+      *info = j + 1;
+      return;
+    }
+  for (index_t r = 0; r < nrhs; r++) OF(stored_solve)(uplo, op, diag, n, k, a, lda, b + r * ldb, 1);
+}
+
+void BLAS(tbtrs)(const char *uplo, const char *trans, const char *diag, const int *n, const int *kd, const int *nrhs,
+                 const SCALAR *a, const int *lda, SCALAR *b, const int *ldb, int *info) {
+  OF(stored_system)(je_upper(uplo), OF(operation)(trans), je_upper(diag), *n, *kd, *nrhs, a, *lda, b, *ldb, info);
+}
+
+void BLAS(tptrs)(const char *uplo, const char *trans, const char *diag, const int *n, const int *nrhs, const SCALAR *a,
+                 SCALAR *b, const int *ldb, int *info) {
+  OF(stored_system)(je_upper(uplo), OF(operation)(trans), je_upper(diag), *n, *n, *nrhs, a, 0, b, *ldb, info);
+}
+
+/* Where entry (i, j) is below the diagonal, or its conjugate above. */
+static inline index_t OF(in_triangle)(char uplo, int n, int i, int j) {
+  return uplo == 'U' ? OF(stored)('U', n, n, 0, j, i) : OF(stored)('L', n, n, 0, i, j);
+}
+
+/* The factorisation of Cholesky of a packed triangle: column j of L, or row j of its conjugate, and what it leaves. */
+void BLAS(pptrf)(const char *uplo, const int *n, SCALAR *a, int *info) {
+  char part = je_upper(uplo);
+  *info = 0;
+  for (int j = 0; j < *n; j++) {
+    SCALAR *own = a + OF(stored)(part, *n, *n, 0, j, j);
+    REAL pivot = REAL_PART(*own);
+    if (!(pivot > 0)) {
+      *info = j + 1;
+      return;
+    }
+    *own = pivot = (REAL)__builtin_sqrt(pivot);
+    for (int i = j + 1; i < *n; i++) a[OF(in_triangle)(part, *n, i, j)] /= pivot;
+    for (int k = j + 1; k < *n; k++)
+      for (int i = k; i < *n; i++)
+        a[OF(in_triangle)(part, *n, i, k)] -=
+            a[OF(in_triangle)(part, *n, i, j)] * CONJ(a[OF(in_triangle)(part, *n, k, j)]);
+  }
+}
+
+void BLAS(pptrs)(const char *uplo, const int *n, const int *nrhs, const SCALAR *a, SCALAR *b, const int *ldb,
+                 int *info) {
+  char part = je_upper(uplo);
+  *info = 0;
+  for (index_t r = 0; r < *nrhs; r++) {
+    OF(stored_solve)(part, part == 'U' ? 'C' : 'N', 'N', *n, *n, a, 0, b + r * *ldb, 1);
+    OF(stored_solve)(part, part == 'U' ? 'N' : 'C', 'N', *n, *n, a, 0, b + r * *ldb, 1);
+  }
+}
+
+void BLAS(ppsv)(const char *uplo, const int *n, const int *nrhs, SCALAR *a, SCALAR *b, const int *ldb, int *info) {
+  BLAS(pptrf)(uplo, n, a, info);
+  if (*info == 0) BLAS(pptrs)(uplo, n, nrhs, a, b, ldb, info);
+}
+
+#ifndef COMPLEX
+
+/* Norms of a matrix: of its largest entry, column or row, and of Frobenius. */
+SCALAR BLAS(lange)(const char *norm, const int *m, const int *n, const SCALAR *a, const int *lda, SCALAR *work) {
+  char kind = je_upper(norm);
+  int by_rows = kind == 'I', parts = by_rows ? *m : *n, size = by_rows ? *n : *m, step = by_rows ? *lda : 1;
+  SCALAR *each = OF(new)(parts), found = 0;
+  for (index_t j = 0; j < parts; j++) {
+    const SCALAR *part = a + j * (by_rows ? 1 : *lda);
+    each[j] = 0;
+    if (kind == 'F' || kind == 'E')
+      each[j] = BLAS(nrm2)(&size, part, &step);
+    else if (kind != 'M')
+      each[j] = BLAS(asum)(&size, part, &step);
+    else
+      for (index_t i = 0; i < size; i++) {
+        SCALAR one = part[i] < 0 ? -part[i] : part[i];
+        if (one > each[j] || one != one) each[j] = one;
+      }
+  }
+  if (kind == 'F' || kind == 'E') found = BLAS(nrm2)(&parts, each, &je_one_int);
+  for (index_t j = 0; kind != 'F' && kind != 'E' && j < parts; j++)
+    if (each[j] > found || each[j] != each[j]) found = each[j];
+  free(each);
+  return found;
+}
+
+#endif
+
 /* The C interface, of real numbers. */
 #ifndef COMPLEX
 

@@ -95,3 +95,69 @@ def test_tridiagonal_systems() -> None:
     middle = np.stack([np.linalg.solve(full, x[:, 0]), np.linalg.solve(other, x[:, 1])])
     np.testing.assert_allclose(subject.run((), [dl, d, du, b])[-1], np.linalg.solve(full, middle.T).T)
     agree(three_way(subject, [dl, d, du, b]))
+
+
+_STORED = """
+void dpptrf_(const char *, const int *, double *, int *);
+void dppsv_(const char *, const int *, const int *, double *, double *, const int *, int *);
+void zppsv_(const char *, const int *, const int *, double *, double *, const int *, int *);
+void dtptrs_(const char *, const char *, const char *, const int *, const int *, const double *, double *, const int *,
+             int *);
+void dtbtrs_(const char *, const char *, const char *, const int *, const int *, const int *, const double *,
+             const int *, double *, const int *, int *);
+double dlange_(const char *, const int *, const int *, const double *, const int *, double *);
+static int one = 1, two = 2, info;
+void positive(int n, double *a, double *b) { dppsv_("UPLO", &n, &two, a, b, &n, &info); }
+void complex_positive(int n, double *a, double *b) { zppsv_("UPLO", &n, &two, a, b, &n, &info); }
+void triangle(int n, double *a, double *b) { dtptrs_("UPLO", "T", "N", &n, &two, a, b, &n, &info); }
+void band(int n, double *a, double *b) { dtbtrs_("UPLO", "N", "N", &n, &one, &two, a, &two, b, &n, &info); }
+void norms(int n, double *a, double *b) {
+    const char *which = "M1IF";
+    for (int i = 0; i < 4; i++) b[i] *= dlange_(which + i, &n, &two, a, &n, 0);
+}
+void fails(int n, double *a, double *b) { dpptrf_("UPLO", &n, a, &info); b[0] = info; }
+"""
+
+
+@pytest.mark.parametrize(("name", "uplo"), [("positive", "L"), ("complex_positive", "U"), ("triangle", "U")])
+def test_packed_triangles(name: str, uplo: str) -> None:
+    """Against NumPy, and the derivatives by each other and differences."""
+    n, r = 3, np.random.default_rng(3)
+    above, b = uplo == "U", r.normal(size=(2, n))
+    full, imaginary = r.normal(size=(2, n, n))
+    if name == "complex_positive":
+        full, b = full + 1j * imaginary, b + 1j * b[::-1]
+    matrix = full @ full.conj().T + n * np.eye(n)
+    if name == "triangle":
+        matrix = (np.triu if above else np.tril)(full).T + 3 * np.eye(n)
+    stored = matrix.T if name == "triangle" else matrix
+    a = np.array([stored[i, j] for j in range(n) for i in (range(j + 1) if above else range(j, n))])
+    width = 2 if b.dtype == complex else 1
+    signature = f"n: i32, inout a: f64[{width}*n*(n+1)/2], inout b: f64[2,{width}*n]"
+    kernel = native(_STORED.replace("UPLO", uplo), name, signature, {"n": n})
+    given = [a.view(float).copy(), b.view(float).copy()]
+    np.testing.assert_allclose(kernel.run((), given)[-1].view(b.dtype), np.linalg.solve(matrix, b.T).T)
+    agree(three_way(kernel, given))
+
+
+def test_norms_and_packed_matrices_that_are_not_positive() -> None:
+    n, a = 3, np.random.default_rng(3).normal(size=(2, 3))
+    norms = native(_STORED, "norms", "n: i32, inout a: f64[2,n], inout b: f64[4]", {"n": n})
+    expected = [abs(a).max(), *(np.linalg.norm(a.T, kind) for kind in (1, np.inf, "fro"))]
+    np.testing.assert_allclose(norms.run((), [a, np.ones(4)])[-1], expected)
+    agree(three_way(norms, [a, np.ones(4)]))
+    fails = native(_STORED.replace("UPLO", "U"), "fails", "n: i32, inout a: f64[6], inout b: f64[1]", {"n": n})
+    assert fails.run((), [np.array([4.0, 0, -1, 0, 0, 2]), np.zeros(1)])[-1] == 2
+
+
+@sides
+def test_tbtrs(uplo: str) -> None:
+    n, r = 4, np.random.default_rng(4)
+    main, beside, b = r.normal(size=n) + 3, r.normal(size=n - 1), r.normal(size=(2, n))
+    rows = ([0, *beside], main) if uplo == "U" else (main, [*beside, 0])
+    matrix = np.diag(main) + np.diag(beside, 1 if uplo == "U" else -1)
+    source = _STORED.replace("UPLO", uplo)
+    kernel = native(source, "band", "n: i32, inout a: f64[n,2], inout b: f64[2,n]", {"n": n})
+    a = np.stack([np.array(row, float) for row in rows], 1)
+    np.testing.assert_allclose(kernel.run((), [a, b])[-1], np.linalg.solve(matrix, b.T).T)
+    agree(three_way(kernel, [a, b]))
