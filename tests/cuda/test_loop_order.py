@@ -73,6 +73,17 @@ extern "C" __global__ void product(int m, int k, int n, const double *a, const d
         "m: i32, k: i32, n: i32, a: f64[m,k], b: f64[k,n], out c: f64[m,n]", ("(n+7)//8", "(m+3)//4"), (8, 4),
         (_A, _B), _A @ _B, {8},
     ),
+    # Rows lie along y, and so does the innermost loop.
+    Ordered(
+        "outer", """
+extern "C" __global__ void outer(int m, int n, const double *a, const double *b, double *c) {
+  int x = blockIdx.x * 8 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+  if (x >= m || y >= n) return;
+  c[x * n + y] = a[x] * b[y];
+}""",
+        "m: i32, n: i32, a: f64[m], b: f64[n], out c: f64[m,n]", ("(m+7)//8", "(n+15)//16"), (8, 16),
+        (_X, _A[:, 0]), np.outer(_X, _A[:, 0]), {16},
+    ),
     # Threads run 3 or 4 rounds, some none at all; what they carry is used behind the loop, and behind a barrier.
     Ordered(
         "strided", """

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import LoweringError
@@ -169,6 +170,59 @@ def test_a_loop_whose_end_depends_on_shared_memory() -> None:
     kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 9}, 2, 9)
     np.testing.assert_allclose(kernel.run((), [x])[0], s, rtol=1e-12)
     agree(three_way(kernel, [x]))
+
+
+def test_a_loop_whose_end_depends_on_what_all_blocks_sum() -> None:
+    """All threads read the sum, and so take one way: lanes need no places of their own where they wait."""
+    source = """#include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    extern "C" __global__ void relax(int n, double tol, double *x, double *sum) {
+      cg::grid_group all = cg::this_grid();
+      int i = all.thread_rank();
+      double largest = 1;
+      while (largest > tol) {
+        double v = x[i] * x[i];
+        for (int d = 16; d; d /= 2) v += __shfl_down_sync(0xffffffff, v, d);
+        if (threadIdx.x % 32 == 0) atomicAdd(sum, v);
+        all.sync();
+        largest = sum[0] / n;
+        x[i] *= 0.5 + 0.25 * sin(largest);
+        all.sync();
+        if (i == 0) sum[0] = 0;
+        all.sync();
+      }
+    }"""
+    kernel = je.kernel(source, "relax", "n: i32, tol: f64, inout x: f64[n], inout sum: f64[]", lang="cuda", grid=2,
+                       block=64)  # fmt: skip
+    x = np.random.default_rng(3).normal(size=128)
+    expected, largest = x.copy(), 1.0
+    while largest > 0.01:
+        largest = np.mean(expected**2)
+        expected *= 0.5 + 0.25 * np.sin(largest)
+    found, _ = kernel(0.01, x, 0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    je.check_grads(lambda x: kernel(0.01, x, 0.0)[0], (x,))
+    text = kernel.inspect(0.01, x, 0.0).ir("primal")
+    assert len(text.splitlines()) < 1500  # with places for lanes to wait at: 5,148
+
+
+def test_what_one_thread_alone_reads_and_writes() -> None:
+    """No race says that it stays the same until the next barrier."""
+    source = """(double *x, double *y) {
+      int t = threadIdx.x;
+      if (t == 1) return;
+      double sum = 0;
+      for (int k = 0; k < 3; k++) {
+        double v = x[0];
+        if (t == 0) x[0] = 2 * v + 1;
+        __syncthreads();
+        sum += v;
+      }
+      y[t] = sum;
+    }"""
+    kernel = native('extern "C" __global__ void k' + source, "inout x: f64[1], out y: f64[2]", {}, 1, 2)
+    found = kernel.run((), [np.array([3.0])])
+    np.testing.assert_array_equal(found[1], [3 + 7 + 15, 0])
 
 
 def test_threads_leave_a_loop_one_by_one() -> None:

@@ -129,6 +129,7 @@ ELSEWHERE = {
     "transform.cuda.evening:_MOST": _SPEED,
     "transform.cuda.lockstep:_ROUNDS": "fewer races are seen: what is run is an example",
     "transform.cuda.lockstep:_STEPS": "the same",
+    "transform.cuda.tile_places:_MOST_DIGITS": _SPEED,
     "transform.cuda.tiles:_LONGEST": _SPEED,
     "transform.device.canonical:_SPLIT_UP_TO": _SPEED,
     "transform.device.smaller_blocks:_MOST": _SPEED,

@@ -68,6 +68,11 @@ class Group:
             total *= axis.extent
         return total if self.most is None else min(total, self.most)
 
+    @property
+    def has_several(self) -> bool:
+        """Are there always two members or more?"""
+        return any(axis.extent > 1 and axis.limit is None for axis in self.axes)
+
 
 def prepare(function: Function, group: Group) -> None:
     """Every meeting ends its block, and every decided branch has blocks of its own behind it."""
@@ -132,7 +137,10 @@ class Emitter(ABC):
 
     def examined(self) -> Uniformity:
         """The facts that say where members stop."""
-        return Uniformity(self.source, [axis.index for axis in self.group.axes], (*self.group.meets, *self.group.outer))
+        group = self.group
+        return Uniformity(
+            self.source, [a.index for a in group.axes], (*group.meets, *group.outer), several=group.has_several
+        )
 
     def _separate_ways(self) -> None:
         """A block of its own on every way from a branch at which members stop."""

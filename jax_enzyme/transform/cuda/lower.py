@@ -28,6 +28,7 @@ from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
+from jax_enzyme.transform.cuda.axis_order import fastest_axis
 from jax_enzyme.transform.cuda.blocks import Block, take_numbers
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group
 from jax_enzyme.transform.cuda.group import Axis, Group, prepare
@@ -122,6 +123,9 @@ def lower(
     else:
         block.number_lanes(kernel)
         axes, most = block.of_threads(), block.most
+        if by_extents:
+            fastest = fastest_axis(work, kernel, [(axis.index, axis.extent) for axis in axes])
+            axes = tuple(sorted(axes, key=lambda axis: axis.index != fastest))
     kernel = for_group(work, kernel, Group(axes, (marks.MEET_BLOCK,), waits, most))
     _share(work, kernel, shape, shared, log, opaque=as_written)
     work = _cleaned(work, symbol)
@@ -326,7 +330,7 @@ def _warp(module: Module, kernel: Function, block: Block, waits: tuple[str, ...]
     common = lower_shuffles(module, kernel)
     group = Group((block.lanes(),), (marks.MEET_WARP,), (marks.MEET_BLOCK, *waits))
     prepare(kernel, group)
-    facts = Uniformity(kernel, [marks.LANE], (*group.meets, *group.outer))
+    facts = Uniformity(kernel, [marks.LANE], (*group.meets, *group.outer), several=group.has_several)
     if facts.decided or any(facts.cfg.reaches(met, left) for left in facts.leaving for met in facts.meeting):
         forget_lanes(kernel, common)
     if facts.decided:

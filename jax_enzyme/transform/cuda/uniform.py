@@ -2,8 +2,9 @@
 
 A group runs as one program: its *skeleton* follows the blocks from which a meeting can still be reached, once for the
 group, and at the start and after every meeting all members run, one after the other, up to their next meeting. The
-skeleton needs the values that are the same for all members (*uniform*), computed without memory, and the directions of
-its branches. A branch on a value that is not uniform is one of three kinds:
+skeleton needs the values that are the same for all members (*uniform*), and the directions of its branches. What all
+of several members read at one address is the same for all, since no one may write there before the next meeting: that
+would be a race. All other memory differs. A branch on a value that is not uniform is one of three kinds:
 
     local       no meeting lies between it and the block where its ways join: members go their own ways, the skeleton
                 goes on where they join
@@ -18,6 +19,7 @@ loop and what they do behind it are then loops over members of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
@@ -26,7 +28,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.dominance import immediate_dominators, reverse_post_order
 from jax_enzyme.ir.module import Function, callee_name, uses
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda import marks
 
 _PURE = (
@@ -49,15 +51,26 @@ def speculatable(instruction: I.Instruction) -> bool:
     return isinstance(instruction, _PURE)
 
 
+def _may_agree(instruction: I.Instruction) -> bool:
+    """Does it read memory that is not a member's own?"""
+    if not isinstance(instruction, I.Load) or not I.is_plain(instruction):
+        return False
+    base = I.base_of(instruction.operands[0])
+    return isinstance(base, Argument) and not any(w.startswith("byval") for w in base.attributes)
+
+
 class Uniformity:
     """The facts about one function and one group. Every meeting of the group is the last instruction of its block,
-    but for the branch. `indices` are the functions that differ between members; `group` is the meeting that counts.
+    but for the branch. `indices` are the functions that differ between members; `meets` are the meetings that count.
+    `several`: there are at least two members, so that what they read of the kernel's parameters may be uniform.
 
     `skeleton` are the blocks from which a meeting can be reached; `local` maps a block to where its ways join;
     `leaving`, `decided` and `turning` are sets of blocks.
     """
 
-    def __init__(self, function: Function, indices: Iterable[str], meets: Iterable[str]) -> None:
+    def __init__(
+        self, function: Function, indices: Iterable[str], meets: Iterable[str], *, several: bool = False
+    ) -> None:
         self.function = function
         self.cfg = Cfg(function)
         self.indices = frozenset(indices)
@@ -66,8 +79,11 @@ class Uniformity:
         self.meeting = {b for b in self.cfg.rpo if self.is_meeting_block(b)}
         self.skeleton = self._before(self.meeting)
         self._returning = self._before({b for b in self.cfg.rpo if isinstance(b.terminator, I.Return)})
+        agreed = {i for b in self.skeleton for i in b.instructions if _may_agree(i)} if several else set[Value]()
         self.divergent: set[Value] = {
-            i for i in function.instructions() if not (speculatable(i) or self._meets(i)) or self._is_index(i)
+            i
+            for i in function.instructions()
+            if not (speculatable(i) or self._meets(i) or i in agreed) or self._is_index(i)
         }
         self.local: dict[BasicBlock, BasicBlock] = {}
         self.leaving: set[BasicBlock] = set()
@@ -160,7 +176,18 @@ class Uniformity:
             self.local[block] = join
             for merged in (*region, join):
                 self.divergent.update(i for i in merged.instructions if isinstance(i, I.Phi))
+            self._differ(region)
+        self._differ(
+            reached(
+                chain.from_iterable(self.cfg.succs[b] for b in (*self.leaving, *self.decided)),
+                self.cfg.succs.__getitem__,
+            )
+        )
         return before != (len(self.divergent), len(self.leaving), len(self.decided))
+
+    def _differ(self, blocks: Iterable[BasicBlock]) -> None:
+        """Where one member alone may come, it may write in between to what it read."""
+        self.divergent.update(i for b in blocks for i in b.instructions if isinstance(i, I.Load))
 
     def _branches_divergently(self, block: BasicBlock) -> bool:
         if block not in self.skeleton or len(self.cfg.succs[block]) < 2:
