@@ -19,6 +19,7 @@ from jax_enzyme.ad.check.tapes import check_emission
 from jax_enzyme.ad.emit.addresses import holds_address
 from jax_enzyme.ad.emit.adjoints import Adjoints
 from jax_enzyme.ad.emit.augment import Around, Augmenter, ForwardSweep
+from jax_enzyme.ad.emit.early_loads import load_before_branches
 from jax_enzyme.ad.emit.emission import Forward, Reverse
 from jax_enzyme.ad.emit.lookup import Lookup
 from jax_enzyme.ad.emit.nodes import Nodes, ThreadNodes
@@ -35,6 +36,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.marks import EARLY
 from jax_enzyme.ir.module import Function, only_reached
 from jax_enzyme.ir.values import BasicBlock, Value
 
@@ -239,6 +241,11 @@ class Sweeps:
         start = sweep.run()
         prologue.br(start)
         target.blocks = [prologue.block, *sweep.blocks]
+        if routine is self.reversal.root and self.reversal.facts.execution.threads is None:
+            known = {**sources.reloads, **adjoints.cotangents}
+            counters = frozenset(iterations.values())
+            if load_before_branches(routine.work, sources.recipes, sweep.positions, known, counters):
+                target.attributes = (*target.attributes, EARLY)
         primal = frozenset(arguments.values())
         self._reverse_of[routine] = Reverse(
             target,

@@ -21,6 +21,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.marks import EARLY
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.native import native_from_bitcode, native_from_text
 from jax_enzyme.ir.pass_managers import Setting, inline_marked, run_on_module, set_to
@@ -122,7 +123,8 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
-    pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True, near_checks=is_derivative)
+    early = any(EARLY in f.attributes for f in module.functions.values())
+    pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True, near_checks=is_derivative, loads_stay=early)
     try:
         native, builder = _through(pipeline, module, options)
         if pairs:

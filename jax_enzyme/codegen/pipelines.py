@@ -37,6 +37,9 @@ _NEAR_CHECKS = (Setting("hoist-runtime-checks", "false", usual="true"),)
 """Where LLVM cannot tell that two pieces of memory are apart in a loop, it compares addresses first. For all iterations
 of the loop around at once, if it can: then all that these touch has to be apart. To the adjoints of two rows of one
 array, `u[i]` and `u[i + 1 < n ? i + 1 : 0]`, a sweep adds in every iteration, and its vectors would never run."""
+_LOADS_STAY = (Setting("instcombine-code-sinking", "false", usual="true"),)
+"""LLVM moves what one arm of a branch alone reads into that arm, loads too. In a loop of vectors such a load is made
+under a mask; where numbers lie apart, or in one place for all iterations, it becomes a gather."""
 _TOLD = "-Rpass=loop-unroll"
 """Clang is to tell of every loop that it unrolls, and names the option where it does."""
 
@@ -52,6 +55,8 @@ class Pipeline:
     unroll: bool = False
     near_checks: bool = False
     """Whether what is compared at run time to run a loop in vectors is that loop's alone, not of the one around."""
+    loads_stay: bool = False
+    """Whether what is in front of a branch stays there, though one arm alone reads it."""
     relocation: str = "pic"
 
     def builder(self) -> llvm.PassBuilder:
@@ -101,7 +106,9 @@ class Pipeline:
         return (f"-O{self.level}", *switches, *place, *told)
 
     def _settings(self) -> tuple[Setting, ...]:
-        return (*((*_SHORT_LOOPS, *_LOOPS_STAY) if self.vectorise else ()), *(_NEAR_CHECKS if self.near_checks else ()))
+        of_vectors = (*_SHORT_LOOPS, *_LOOPS_STAY) if self.vectorise else ()
+        near = _NEAR_CHECKS if self.near_checks else ()
+        return (*of_vectors, *near, *(_LOADS_STAY if self.loads_stay else ()))
 
 
 def long_compiler() -> str:

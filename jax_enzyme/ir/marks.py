@@ -32,6 +32,8 @@ REVERSED = "je.reversed"
 ROW = "je.row"
 ROW_BACK = "je.row.back"
 """Say that a short loop, and that its reverse, is a row of numbers, which becomes vectors (`codegen.short_rows`)."""
+EARLY = '"je.early"'
+"""Says of a function that what arms of branches load is loaded in front of these (`ad.emit.early_loads`)."""
 COMMON = "je.common"
 """Says of memory that it is made outside of parallel regions, so that it is no thread's own."""
 SLOTS = "je.slots"

@@ -109,6 +109,7 @@ ELSEWHERE = {
     "ad.device.shuffles:_MOST_MOVES": "tests/cuda/test_caps.py",
     "ad.device.sums:_MOST_REGISTERS": "tests/cuda/test_caps.py",
     "ad.device.warps:_DEPTH": "tests/analysis/test_caps.py",
+    "ad.emit.early_loads:_MOST_LOADS": _SPEED,
     "ad.emit.nodes:_LIMIT": "where a limit is kept",
     "ad.loop_choices:_MOST": _SPEED,
     "ad.plan.late_sums:_MOST_APART": _SPEED,

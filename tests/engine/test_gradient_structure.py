@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from jax_enzyme import frontends
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Augmented, Pullback, Vjp
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantFloat
@@ -214,3 +217,33 @@ def test_a_cosine_of_something_else_serves_no_sine() -> None:
     }"""
     values = [np.linspace(0.1, 2, 20), np.linspace(1, 0, 20)]
     agree(three_way(native(source, "apart", "n: i32, a: f64[n], b: f64[n], out y: f64[n]", {"n": 20}, "c"), values))
+
+
+@pytest.mark.parametrize(
+    ("j", "gathers"), [("j", False), ("at[j]", True)], ids=["in the buffer in any case", "where data say"]
+)
+def test_what_an_arm_loads_is_loaded_before_the_branch(j: str, gathers: bool) -> None:
+    """Of pairs within a radius, where it is in the buffer in any case: nothing is gathered, as it would be by masks."""
+    source = f"""
+    void pairs(const int *at, const double *x, double *f) {{
+        for (int i = 0; i < 40; i++)
+            for (int j = i + 1; j < 40; j++) {{
+                double dx = x[3*i] - x[3*{j}], dy = x[3*i+1] - x[3*{j}+1], r2 = dx * dx + dy * dy;
+                if (r2 < 0.5) {{
+                    double w = 1 - 2 * r2;
+                    f[3*i] += w * dx; f[3*i+1] += w * dy; f[3*{j}] -= w * dx; f[3*{j}+1] -= w * dy;
+                }}
+            }}
+    }}"""
+    kernel = native(source, "pairs", "at: i32[40], x: f64[120], inout f: f64[120]", {}, "c")
+    x = np.cos(np.arange(120.0) ** 1.5)
+    agree(three_way(kernel, [np.arange(40, dtype=np.int32), x, x]))
+    step = Vjp((False, True, True), (False, False, True))
+    gradient = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,)).module
+    reverse = next(f for f in gradient.functions.values() if f.name.endswith(".reverse"))
+    (inner,) = (loop for loop in Loops.of(reverse) if not loop.children)
+    (branch,) = (b.terminator for b in inner.blocks if isinstance(b.terminator, I.Switch))
+    arms = [edge.terminator.targets[0] for edge in branch.targets]
+    (arm,) = (arm for arm in arms if len(Cfg(reverse).preds[arm]) == 1)
+    loads = [i for i in arm.instructions if isinstance(i, I.Load) and T.is_float(i.type)]
+    assert any(not isinstance(I.base_of(load.operands[0]), I.Alloca) for load in loads) == gathers

@@ -64,6 +64,7 @@ class Adjoints:
         self._spent = work.spent
         self._updates = work.updates
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
+        self.cotangents: dict[Value, I.Store] = {}
         self._sums_here: dict[Value, Value] = {}
         self._called: dict[tuple[str | Value, ...], I.CallBase] = {}
 
@@ -192,6 +193,8 @@ class Adjoints:
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
         adjoint = load_number(self._builder, type_, pointer, align) if self.is_active(value) else None
+        if adjoint is not None:
+            self.cotangents[adjoint] = instruction
         kept = instruction in self._spent or instruction in self._updates
         if not kept and not self._facts.execution.takes_once(self._facts, instruction):
             store_number(self._builder, zero(type_), pointer, align)

@@ -1,0 +1,143 @@
+"""What an arm of a branch in an innermost loop loads in reverse moves before the branch, if it is there in any case.
+
+    before    rev.join:  switch i8 %way, label %rev.join.to.other [ i8 1, label %rev.join.to.arm ]
+              rev.arm:   %a = load double, ptr %f.shadow.j                     the arm did f[j] += w * (x[i] - x[j])
+                         %x = load double, ptr %x.j
+
+    after     rev.join:  %a = load double, ptr %f.shadow.j
+                         %x = load double, ptr %x.j
+                         switch i8 %way, ...
+
+A load in an arm is made under a mask where the loop is made vectors: where numbers lie apart, as in records of three,
+or in one place for all iterations, that is a gather. In front of the branch it is a load of a row, or of one number
+before the loop; and what the block before the arm computed of the same numbers is found to be the same. Only the code
+knows that all places are in the buffer, whatever the condition says: to LLVM the iteration numbers are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from jax_enzyme.ad.plan.recipes import Recipes
+from jax_enzyme.ad.plan.work import Work
+from jax_enzyme.analysis.extents import argument_size
+from jax_enzyme.analysis.polynomials import TooComplex
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+
+_MOST_LOADS = 24
+"""Of one arm: where it is gone through seldom, they are made for nothing."""
+_ADDRESSES = frozenset("getelementptr add sub mul shl".split())
+
+
+def load_before_branches(
+    work: Work,
+    recipes: Recipes,
+    positions: dict[BasicBlock, BasicBlock],
+    accesses: Mapping[Value, I.Load | I.Store],
+    variables: Collection[Value],
+) -> bool:
+    """Moves loads of the blocks of a reverse sweep, in place; whether there are any. `positions` says which block of
+    the code each reverses, `accesses` which access of the code a load repeats, or takes the cotangent of; `variables`
+    hold iteration numbers."""
+    any_moved = False
+    for block, arm in _arms(work, positions):
+        found = list(_movable(arm, accesses, variables, recipes))
+        if sum(i in accesses for i in found) > _MOST_LOADS:
+            continue
+        for instruction in found:
+            if isinstance(instruction, I.BinaryOp):
+                instruction.flags = ()  # what is said of it holds in the arm
+        moved = set(found)
+        for part in arm:
+            part.instructions = [i for i in part.instructions if i not in moved]
+        block.instructions[-1:-1] = found
+        any_moved |= any(i in accesses for i in found)
+    return any_moved
+
+
+def _arms(work: Work, positions: dict[BasicBlock, BasicBlock]) -> Iterator[tuple[BasicBlock, list[BasicBlock]]]:
+    """The blocks in innermost loops from which reverse goes to one of several arms, and the edge and the arm: inner
+    branches first, since what they moved can go on."""
+    sources: dict[BasicBlock, list[BasicBlock]] = {}
+    for block in positions:
+        for target in block.successors:
+            sources.setdefault(target, []).append(block)
+    for block in reversed(positions):
+        if not isinstance(block.terminator, I.Switch):
+            continue
+        loop = work.code.loop_of(positions[block])
+        if loop is None or loop.children:
+            continue
+        for edge in dict.fromkeys(block.terminator.targets):
+            (arm, *others) = edge.successors
+            alone = sources[edge] == [block] and sources[arm] == [edge]
+            if not others and alone and work.code.loop_of(positions[arm]) is loop:
+                yield block, [edge, arm]
+
+
+def _movable(
+    arm: list[BasicBlock],
+    accesses: Mapping[Value, I.Load | I.Store],
+    variables: Collection[Value],
+    recipes: Recipes,
+) -> Iterator[I.Instruction]:
+    """The loads of an arm that may be made before it, and what their addresses are computed with, in order. None of an
+    arm that also loads where data say: its loop is no vector, or gathers in any case."""
+    able: set[Value] = set()
+    written: set[Value] = set()
+    inside = [i for block in arm for i in block.instructions]
+    own = set(inside)
+    needed: set[Value] = set()
+    for instruction in inside:
+        if isinstance(instruction, I.Load):
+            base = I.base_of(instruction.operands[0])
+            is_given = isinstance(base, Argument) and base not in written and instruction in accesses
+            if is_given and not _is_there(accesses[instruction], recipes):
+                return
+            is_able = is_given or base in variables
+            if is_given:
+                needed.add(instruction)
+        else:
+            is_able = instruction.opcode in _ADDRESSES and instruction.type in (T.PTR, T.I64)
+        if is_able and all(operand in able or operand not in own for operand in instruction.operands):
+            able.add(instruction)
+        if isinstance(instruction, I.Store):
+            base = I.base_of(instruction.operands[1])
+            if isinstance(base, Argument | I.Alloca) and base not in variables:
+                if not _is_kept(instruction):
+                    written.add(base)
+            else:
+                break
+        elif isinstance(instruction, I.CallBase) and not _is_arithmetic(instruction):
+            break
+    for instruction in reversed(inside):
+        if instruction in needed and instruction in able:
+            needed.update(instruction.operands)
+    yield from (i for i in inside if i in needed and i in able)
+
+
+def _is_there(access: I.Load | I.Store, recipes: Recipes) -> bool:
+    """Whether the place of a number lies in a buffer, whatever iterations the loops are in."""
+    value, pointer, facts = I.accessed_value(access), access.operands[-1], recipes.recurrences
+    base = I.base_of(pointer)
+    size = argument_size(base) if isinstance(base, Argument) else None
+    if size is None or not isinstance(value.type, T.FloatType) or not I.is_plain(access):
+        return False
+    try:
+        reach = facts.interval(facts.form(pointer).polynomial - facts.form(base).polynomial)
+    except TooComplex:
+        return False
+    return 0 <= reach.low <= reach.high <= size - recipes.layout.store_size(value.type)
+
+
+def _is_kept(store: I.Store) -> bool:
+    """Whether a store leaves what was loaded from there: a cotangent that stays as it is."""
+    value, pointer = store.operands
+    return isinstance(value, I.Load) and value.operands[0] is pointer
+
+
+def _is_arithmetic(call: I.CallBase) -> bool:
+    return callee_name(call).startswith("llvm.") and T.is_float(call.type)
