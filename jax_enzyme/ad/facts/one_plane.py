@@ -43,8 +43,9 @@ def numbers_under(activity: Activity, store: I.Store) -> frozenset[MemoryObject]
 
 
 def is_own(points_to: PointsTo, pointer: Value) -> bool:
-    """Whether the memory behind a pointer is the kernel's own, so that nothing but the sweeps writes its shadow."""
-    return all(item.kind in _OWN for item in points_to.of(pointer))
+    """Whether the memory behind a pointer is the kernel's own, so that nothing but the sweeps writes its shadow. A
+    function, whose address may be kept where that of memory is, is no memory that anything is moved to or from."""
+    return all(item.kind in (*_OWN, "function") for item in points_to.of(pointer))
 
 
 def may_hold_pointer(words: Words, pointer: Value, size: int | None) -> bool:
