@@ -1,14 +1,15 @@
 """libc++'s own binary, for what a kernel calls of it without being differentiated: streams, clocks, locks, text.
 
 The `ziglang` package has its sources. They are compiled and linked when a kernel first asks for one of the names, which
-takes some ten seconds, and kept in the disk cache. What belongs to the language rather than to the library (exceptions,
-type information, `new`) comes from the C++ run time that this process has.
+takes some five seconds, and kept in the disk cache. What belongs to the language rather than to the library
+(exceptions, type information, `new`) comes from the C++ run time that this process has.
 """
 
 from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,14 +19,17 @@ from jax_enzyme.frontends.processes import run, side_by_side
 from jax_enzyme.frontends.shared_objects import load
 from jax_enzyme.frontends.toolchain import zig
 
-_SOURCES = (
+_TOGETHER = (
     "libcxx/src/locale libcxx/src/ios.instantiations libcxx/src/string libcxx/src/iostream libcxx/src/ios "
     "libcxx/src/charconv libcxx/src/chrono libcxx/src/ostream libcxx/src/fstream libcxx/src/system_error "
-    "libcxx/src/random libcxx/src/memory libcxx/src/hash libcxx/src/valarray "
-    "libcxx/src/error_category libcxx/src/call_once libcxx/src/functional libcxx/src/stdexcept "
+    "libcxx/src/random libcxx/src/hash libcxx/src/valarray "
+    "libcxx/src/call_once libcxx/src/functional libcxx/src/stdexcept "
     "libcxx/src/verbose_abort libcxx/src/ryu/d2s libcxx/src/ryu/d2fixed libcxx/src/ryu/f2s "
     "libcxxabi/src/stdlib_exception libcxxabi/src/stdlib_typeinfo"
-).split()  # those that take longest first; without threads, which no kernel may start
+).split()  # without threads, which no kernel may start
+_UNITS = (_TOGETHER, ["libcxx/src/memory"], ["libcxx/src/error_category"])
+"""What is compiled as one: most of the time goes into headers, which all of them include. The last two define members
+that headers have inline otherwise."""
 _FLAGS = (
     "c++", "-c", "-x", "c++", "-std=c++26", "-O0", "-g0", "-fPIC", "-mcpu=baseline", "-fno-sanitize=all", "-w",
     "-DNDEBUG", "-D_LIBCPP_BUILDING_LIBRARY", "-D_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS",
@@ -40,7 +44,7 @@ def cpp_library() -> ctypes.CDLL | None:
     try:
         for name in _NEEDED:
             ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-        return load("libcxx", digest(zig().version, *_SOURCES, *_FLAGS), _made)
+        return load("libcxx", digest(zig().version, *map(" ".join, _UNITS), *_FLAGS), _made)
     except (CompileError, OSError, subprocess.CalledProcessError):
         return None
 
@@ -49,7 +53,7 @@ def _made(folder: Path) -> Path:
     """The shared object, made in a folder."""
     tool = zig()
     library = Path(tool.command[0]).parent / "lib"
-    objects = side_by_side(lambda source: _compiled(tool.command, library, source, folder), _SOURCES)
+    objects = side_by_side(lambda unit: _compiled(tool.command, library, unit, folder), _UNITS)
     shared = folder / "libcxx.so"
     # Its own names come first: another library's may be of another C++ library.
     words = ("ld.lld", "-shared", "-s", "-Bsymbolic", *objects, "-o", str(shared))
@@ -57,10 +61,11 @@ def _made(folder: Path) -> Path:
     return shared
 
 
-def _compiled(command: tuple[str, ...], library: Path, source: str, build: Path) -> str:
-    """The object code of one of the library's files."""
-    output = build / f"{source.replace('/', '-')}.o"
+def _compiled(command: tuple[str, ...], library: Path, sources: Sequence[str], build: Path) -> str:
+    """The object code of some of the library's files."""
+    unit = build / f"{sources[0].replace('/', '-')}.cpp"
+    unit.write_text("".join(f'#include "{library / source}.cpp"\n' for source in sources))
+    output = unit.with_suffix(".o")
     includes = [f"-I{library / folder}" for folder in ("libcxx/src", "libcxx/libc", "libcxxabi/include")]
-    words = (*_FLAGS, *includes, str(library / f"{source}.cpp"), "-o", str(output))
-    run((*command, *words), build).check_returncode()
+    run((*command, *_FLAGS, *includes, str(unit), "-o", str(output)), build).check_returncode()
     return str(output)
