@@ -117,6 +117,11 @@ class SourceSet:
         return self._with(AS_WRITTEN, "fortran", "rust")
 
     @cached_property
+    def _with_calls(self) -> SourceSet:
+        """The same sources for rules about functions of Fortran, which its compiler has inlined otherwise."""
+        return self._with(AS_WRITTEN, "fortran")
+
+    @cached_property
     def _with_errno(self) -> SourceSet:
         """The same sources for programs that look at what functions of libm leave in `errno`."""
         return self._with(SETS_ERRNO, "c", "c++")
@@ -153,6 +158,10 @@ class SourceSet:
                 self._compile(self.units)
             if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
+            in_fortran = [unit for unit in self.units if unit.source.lang == "fortran"]
+            late = any(may_define(unit, plain(name)) for unit in in_fortran for name in ruled)
+            if late and self._with_calls is not self:
+                return self._with_calls.program(symbol, also, ruled)
             home, root = self._home(symbol)
             roots = (root, *also)
             home = self._described(home, frozenset(roots))

@@ -212,7 +212,7 @@ def _withhold(module: Module, function: Function) -> None:
     if done:
         raise SignatureError(
             f"the rule for `{function.name}` comes too late: the source defines it, and the compiler has {done}",
-            remedy="forbid that (`!DIR$ NOINLINE` in Fortran, `#[inline(never)]` in Rust), or compile it by itself",
+            remedy="forbid that (`#[inline(never)]` in Rust), or compile it by itself",
         )
     function.prefix = tuple(w for w in function.prefix if w not in LINKAGE)
     function.attributes = tuple(w for w in function.attributes if not w.startswith("comdat"))

@@ -129,20 +129,43 @@ def test_the_kernel_itself_has_none() -> None:
         kernel("roots", ARRAY, je.inactive("roots"))
 
 
+@pytest.mark.parametrize("files", [1, 2])
+def test_functions_of_fortran(files: int, tmp_path: Path) -> None:
+    """They are not inlined before the rule is known."""
+    twice = "function twice(x) result(y)\n double precision :: x, y\n y = 2 * x\nend function\n"
+    run = "subroutine run(x, y)\n double precision :: x, y, twice\n y = twice(x) * x\nend subroutine\n"
+    paths = [tmp_path / "one.f90", tmp_path / "other.f90"][:files]
+    for path, text in zip(paths, [twice + run] if files == 1 else [run, twice], strict=True):
+        path.write_text(text)
+    f, plain = (
+        je.kernel(paths, "run", "x: f64[], out y: f64[]", rules=tuple(map(je.inactive, ruled)))
+        for ruled in (("twice_",), ())
+    )
+    assert f(3.0) == plain(3.0) == 18.0
+    assert (jax.grad(f)(3.0), jax.grad(plain)(3.0)) == (6.0, 12.0)
+
+
 def test_what_was_inlined_is_refused() -> None:
     source = """
-    function twice(x) result(y)
-      double precision :: x, y
-      y = 2 * x
-    end function
-    subroutine run(x, y)
-      double precision :: x, y, twice
-      y = twice(x) * x
-    end subroutine
+    define double @twice(double %x) !dbg !5 { %y = fmul double %x, 2.0 ret double %y }
+    define double @run(double %x) !dbg !6 {
+      %y = fmul double %x, 2.0, !dbg !8
+      ret double %y
+    }
+    !llvm.dbg.cu = !{!0}
+    !llvm.module.flags = !{!2}
+    !0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)
+    !1 = !DIFile(filename: "a.c", directory: "/")
+    !2 = !{i32 2, !"Debug Info Version", i32 3}
+    !3 = !{null}
+    !4 = !DISubroutineType(types: !3)
+    !5 = distinct !DISubprogram(name: "twice", scope: !1, file: !1, type: !4, spFlags: DISPFlagDefinition, unit: !0)
+    !6 = distinct !DISubprogram(name: "run", scope: !1, file: !1, type: !4, spFlags: DISPFlagDefinition, unit: !0)
+    !7 = distinct !DILocation(line: 3, scope: !6)
+    !8 = !DILocation(line: 1, scope: !5, inlinedAt: !7)
     """
-    rule = je.rule("twice_", signature="x: f64[] -> f64", jvp="a", vjp=("b", "c"))
-    with pytest.raises(je.SignatureError, match="`twice_` comes too late"):
-        je.kernel(source, "run", "x: f64[], out y: f64[]", lang="fortran", rules=(rule,))
+    with pytest.raises(je.SignatureError, match="`twice` comes too late"):
+        je.kernel(source, "run", "x: f64 -> f64", lang="llvm", rules=(je.rule("twice", "2"),))
 
 
 def test_arguments_that_were_removed_are_refused() -> None:
