@@ -81,24 +81,28 @@ class CommonRows:
                 return None
             offsets[access], extents[access] = offset, extent
         still = [a for a, offset in offsets.items() if not offset.contains(facts.iteration(loop))]
-        return self._row(item.site, offsets, extents, still) or self._column(item.site, offsets, extents)
+        for common in (still, self._adding(offsets)):
+            stride = self._stride([offsets[access] for access in common])
+            for by in (None, stride) if stride else (None,):
+                if (row := self._row(item.site, offsets, extents, common, by)) is not None:
+                    return row
+        return None
 
-    def _column(
-        self, site: Value, offsets: Mapping[Access, Polynomial], extents: Mapping[Access, _Extent]
-    ) -> CommonRow | None:
-        """What some accesses add to, where all others do nothing of the kind: the length of a row is that by which the
-        numbers of iterations change the place."""
+    def _adding(self, offsets: Mapping[Access, Polynomial]) -> list[Access]:
+        """The accesses that add, by the places to which they lead."""
         groups: dict[frozenset[tuple[Monomial, int]], list[Access]] = {}
         for access, offset in offsets.items():
             groups.setdefault(frozenset(offset.terms.items()), []).append(access)
-        adding = [access for group in groups.values() if self.added_to(group) is not None for access in group]
-        changing = [
-            by
-            for access in adding
-            for monomial, by in offsets[access].terms.items()
-            if any(isinstance(atom, Iteration) and self.loop.encloses(atom.loop) for atom, _ in monomial)
-        ]
-        return self._row(site, offsets, extents, adding, gcd(*changing)) if changing else None
+        return [access for group in groups.values() if self.added_to(group) is not None for access in group]
+
+    def _stride(self, offsets: Iterable[Polynomial]) -> int:
+        """By how many bytes the numbers of iterations change some places; 0 where they do not."""
+        terms = [term for offset in offsets for term in offset.terms.items()]
+        inside = (by for monomial, by in terms if any(self._is_inside(atom) for atom, _ in monomial))
+        return gcd(*inside)
+
+    def _is_inside(self, atom: Atom) -> bool:
+        return isinstance(atom, Iteration) and self.loop.encloses(atom.loop)
 
     def _row(
         self,
@@ -106,7 +110,7 @@ class CommonRows:
         offsets: Mapping[Access, Polynomial],
         extents: Mapping[Access, _Extent],
         common: Sequence[Access],
-        stride: int | None = None,
+        stride: int | None,
     ) -> CommonRow | None:
         """The row to which some accesses lead; one piece of memory where there is no `stride`."""
         facts, loop = self.facts, self.loop

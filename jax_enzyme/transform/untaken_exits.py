@@ -21,6 +21,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
@@ -71,6 +72,12 @@ def _said(block: BasicBlock, answer: bool) -> Iterator[Condition]:
 
 def _is_impossible(facts: Recurrences, condition: Condition, block: BasicBlock) -> bool:
     try:
-        return any(bounds(facts, p, facts.guards.at(block)).high < 0 for p in implied(facts, [condition]).natural)
+        if any(bounds(facts, p, facts.guards.at(block)).high < 0 for p in implied(facts, [condition]).natural):
+            return True
     except TooComplex:
+        pass
+    # What joins values of several ways may be narrower than its closed form.
+    if condition.predicate != "eq" or not isinstance(condition.x.type, T.IntType):
         return False
+    x, y = (facts.operand_range(v, block) for v in (condition.x, condition.y))
+    return x.high < y.low or y.high < x.low

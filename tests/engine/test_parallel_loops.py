@@ -1160,13 +1160,13 @@ void k(int n, const double *x, double *y) {
   }
   for (int p = 0; p < M; p++) {
     double r = 0;
-    for (int i = 0; i < M; i++) r += y[p * M + i] * y[p * M + i];
-    for (int i = 0; i < M; i++) y[p * M + i] /= sqrt(r);
+    for (int i = 0; i < M; i++) r += y[i * M + p] * y[i * M + p];
+    for (int i = 0; i < M; i++) y[i * M + p] /= sqrt(r);
 #pragma omp parallel for
     for (int j = p + 1; j < M; j++) {
       double d = 0;
-      for (int i = 0; i < M; i++) d += y[p * M + i] * y[j * M + i];
-      for (int i = 0; i < M; i++) y[j * M + i] -= d * y[p * M + i];
+      for (int i = 0; i < M; i++) d += y[i * M + p] * y[i * M + j];
+      for (int i = 0; i < M; i++) y[i * M + j] -= d * y[i * M + p];
     }
   }
 }""",

@@ -23,6 +23,7 @@ loop:
 inner:
   {inner}
 latch:
+  {after}
   %next = add nuw nsw i64 %i, 1
   %at_last = icmp {last}
   br i1 %at_last, label %other, label %loop
@@ -39,6 +40,12 @@ _MAY_SKIP = """%odd = trunc i64 %i to i1
   br i1 %odd, label %skip, label %latch
 skip:
   br label %latch"""
+_JOINS = """%none = icmp eq i64 %i, 0
+  br i1 %none, label %latch, label %ask
+ask:
+  %after.asked = add nuw nsw i64 %i, 1
+  %is_end = icmp eq i64 %i, 9
+  br i1 %is_end, label %exit, label %latch"""
 _ASKS_AGAIN = """%low = icmp ult i64 %i, 9
   br i1 %low, label %latch, label %high
 high:
@@ -52,13 +59,15 @@ high:
         ("eq i64 %i, 9", "eq i64 %next, 10", _ON, ["loop"]),  # both in one iteration: the first one asks before
         ("eq i64 %i, 9", "eq i64 %next, 12", _MAY_SKIP, ["loop"]),
         ("eq i64 %i, 10", "eq i64 %next, 10", _ON, ["latch"]),
+        ("eq i64 %i, 20", "eq i64 %after, 10", _JOINS, ["ask"]),
         ("eq i64 %i, 20", "eq i64 %next, 10", _ASKS_AGAIN, ["inner", "latch"]),  # who comes to `high` leaves
         ("eq i64 %i, 9", "eq i64 %next, %n", _ON, ["latch", "loop"]),  # nobody knows which is before
         ("eq i64 %i, %n", "ugt i64 %next, %n", _ON, ["latch", "loop"]),  # may wrap
     ],
 )
 def test_the_exit_that_is_taken_first_is_left(first: str, last: str, inner: str, left: list[str]) -> None:
-    module = parse(_LOOP.format(first=first, last=last, inner=inner))
+    after = "%after = phi i64 [ 1, %inner ], [ %after.asked, %ask ]" if inner is _JOINS else ""
+    module = parse(_LOOP.format(first=first, last=last, inner=inner, after=after))
     function = ArrayFunction(module, "f", ())
     mended = leave_out_untaken_exits(function)
     verify(mended.module)
