@@ -247,3 +247,26 @@ def test_what_an_arm_loads_is_loaded_before_the_branch(j: str, gathers: bool) ->
     (arm,) = (arm for arm in arms if len(Cfg(reverse).preds[arm]) == 1)
     loads = [i for i in arm.instructions if isinstance(i, I.Load) and T.is_float(i.type)]
     assert any(not isinstance(I.base_of(load.operands[0]), I.Alloca) for load in loads) == gathers
+
+
+@pytest.mark.parametrize(("chosen", "guards"), [("s += d", False), ("s += d > 0.3 ? d / (d - 0.2) : 0", True)])
+def test_what_only_decides_is_not_guarded(chosen: str, guards: bool) -> None:
+    """A range check is a choice between answers, and `d / (d - 0.2)` one that may be infinite where it is dropped."""
+    source = f"""
+    double k(const double *p, const double *y) {{
+        double s = 0;
+        for (int i = 0; i < 40; i++) {{
+            double x = p[0] + p[1] * i;
+            int a = (int)x;
+            if (x < 0 || a >= 19) continue;
+            double d = (x - a) * y[a] * y[a + 1];
+            {chosen};
+        }}
+        return s;
+    }}"""
+    kernel = native(source, "k", "p: f64[2], y: f64[20] -> f64", {}, "c")
+    agree(three_way(kernel, [np.array([-0.35, 0.613]), np.cos(np.arange(20.0))]))
+    step = Vjp((True, True, False), (False, False, True))
+    module = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,)).module
+    compares = [i for f in module.functions.values() for i in f.instructions() if isinstance(i, I.Compare)]
+    assert any(i.predicate == "uno" for i in compares) == guards

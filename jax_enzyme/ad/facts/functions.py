@@ -226,8 +226,13 @@ class Facts:
     def _select_operands(self) -> frozenset[Value]:
         selects = [i for i in self.points_to.instructions() if isinstance(i, I.Select)]
         chosen = [v for select in selects for v in select.operands[1:]]
-        ends = I.Phi | I.Load
-        return frozenset(reached(chosen, made_of, lambda v: isinstance(v, I.Instruction) and not isinstance(v, ends)))
+        ends = I.Phi | I.Load | I.Compare  # no derivative goes through a comparison, or to a whole number
+
+        def passes(value: Value) -> bool:
+            is_made = isinstance(value, I.Instruction) and not isinstance(value, ends)
+            return is_made and not (isinstance(value, I.Cast) and value.opcode in ("fptosi", "fptoui"))
+
+        return frozenset(reached(chosen, made_of, passes))
 
     def refused(self, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
         return refuse(self.module, self.origin.get(instruction, instruction), cause, **words)
