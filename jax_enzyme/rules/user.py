@@ -42,6 +42,9 @@ WITHHELD = "je.withheld"
 _KEEP = "llvm.compiler.used"
 _SYMBOL = re.compile(r"[-\w$.]+")
 
+_INSTRUCTIONS = ("sqrt", "fabs", "copysign")
+"""Functions whose calls compilers replace in any case, in all three types."""
+
 
 @dataclass(frozen=True)
 class UserRule:
@@ -288,7 +291,12 @@ def _function(module: Module, given: UserRule, called: frozenset[str]) -> Functi
             what = "the source does not define it" if function.is_declaration else "the package has none"
             raise SignatureError(f"the rule for `{given.symbol}` cannot be the package's own: {what}")
         return function
-    _check_new(given, function.function_type)
+    if function.is_declaration:
+        _check_new(given, function.function_type)
+    elif given.symbol.removesuffix("f").removesuffix("l") in _INSTRUCTIONS:
+        raise SignatureError(
+            f"calls of `{given.symbol}` are an instruction, whoever defines it", remedy="give the function another name"
+        )
     return function
 
 

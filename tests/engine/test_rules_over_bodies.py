@@ -145,6 +145,19 @@ def test_functions_of_fortran(files: int, tmp_path: Path) -> None:
     assert (jax.grad(f)(3.0), jax.grad(plain)(3.0)) == (6.0, 12.0)
 
 
+@pytest.mark.parametrize("name", ["sin", "sqrtf"])
+def test_functions_with_names_of_the_library(name: str) -> None:
+    kind = "float" if name.endswith("f") else "double"
+    source = f"{kind} {name}({kind} x) {{ return 5 * x; }} double f(double x) {{ return {name}(x) * 2; }}"
+    for rule, slope in ((je.rule(name, "9 * x0"), 12.6), (je.inactive(name), 0.0)):
+        if name == "sqrtf":  # of which compilers make an instruction
+            with pytest.raises(je.SignatureError, match="calls of `sqrtf` are an instruction"):
+                je.kernel(source, "f", "x: f64 -> f64", lang="c", rules=(rule,))
+            continue
+        f = je.kernel(source, "f", "x: f64 -> f64", lang="c", rules=(rule,))
+        np.testing.assert_allclose((f(0.7), jax.grad(f)(0.7)), (7.0, slope))
+
+
 def test_what_was_inlined_is_refused() -> None:
     source = """
     define double @twice(double %x) !dbg !5 { %y = fmul double %x, 2.0 ret double %y }
