@@ -132,7 +132,7 @@ class _Watch:
                 self._interrupted = now
                 signal.raise_signal(signal.SIGINT)
             if now - self._started > _SHOWN_AFTER and self._interrupted is None:
-                line = line or _progress(now - self._started)
+                line = _progress(now - self._started) if line is None else line  # which has no truth value
                 if line is not None:
                     line.set_description_str(f"jax_enzyme: {self.stage}")
         if line is not None:

@@ -67,6 +67,9 @@ class Line:
     def set_description_str(self, text: str) -> None:
         self.told.append(text)
 
+    def __bool__(self) -> bool:
+        raise TypeError("as tqdm does without a total")
+
     def close(self) -> None:
         self.told.append("closed")
 
