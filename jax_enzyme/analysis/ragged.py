@@ -27,10 +27,11 @@ _MOST_RUN = 8192
 
 
 def lengths(
-    facts: Recurrences, outer: Loop, iterations: int, inner: Sequence[tuple[Loop, int]]
+    facts: Recurrences, outer: Loop, iterations: int, inner: Sequence[tuple[Loop, int | None]]
 ) -> list[tuple[int, ...]] | None:
     """For each of the first `iterations` of `outer`: how many iterations each loop inside has at most. `inner` is a
-    nest, outermost first, each with a number that holds in all iterations. None where that says nothing more."""
+    nest, outermost first, each with a number that holds in all iterations; with None it is asked what numbers known at
+    compile time make of it in each of them. None where that says nothing more."""
     if iterations > MAX_ITERATIONS:
         return None
     around = _Around(facts, outer)
@@ -42,9 +43,12 @@ def lengths(
     for number in range(iterations):
         row: dict[Loop, int] = {}
         for loop, most in inner:
-            bound, run = _length(facts, loop, Interval(number, number), outer, row, known, left)
+            bound, run = _length(facts, loop, Interval(number, number), outer, row, known, left, most is None)
             left -= run
-            row[loop] = max(0, min(most, most if bound is None else bound))
+            bounds = [n for n in (bound, most) if n is not None]
+            if not bounds:
+                return None
+            row[loop] = max(0, min(bounds))
         found.append(tuple(row.values()))
         known = around.step(known)
     return found
@@ -64,10 +68,15 @@ def _length(
     row: Mapping[Loop, int],
     known: Mapping[Value, int],
     left: int,
+    is_decided: bool,
 ) -> tuple[int | None, int]:
-    """The most iterations of a loop, in one iteration of `outer`, and how many were run to find that."""
+    """The most iterations of a loop, in one iteration of `outer`, and how many were run to find that. `is_decided`:
+    what only the run knows says nothing, whatever its range is."""
     exact = facts.trip_count(loop).exact
     if exact is not None:
+        leaves = [atom.value for atom in exact.atoms if not isinstance(atom, Iteration)]
+        if is_decided and any(evaluated(value, dict(known)) is None for value in leaves):
+            return None, 0
 
         def range_of(atom: Atom) -> Interval:
             if isinstance(atom, Iteration):

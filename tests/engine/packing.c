@@ -93,3 +93,24 @@ double each(int steps, int n, const double *x) {
     for (int i = 0; i < n; i++) t += s[i];
     return t;
 }
+
+// The first of three lengths is a constant; the others are read, and may be anything.
+double read(const long *counts, const double *x) {
+    long n = 3;
+    double s = 1;
+#pragma clang loop unroll(disable)
+    for (int i = 0; i < 3; i++) {
+        for (long j = 0; j < n; j++) s = sin(s + x[i]);
+        n = counts[i];
+    }
+    return s;
+}
+
+// A triangle, in a measure that is read.
+double scaled(const int *unit, const double *x) {
+    double s = 1;
+    int k = unit[0];
+    for (int i = 0; i < 40; i++)
+        for (long j = 0; j < (long)k * i; j++) s = sin(s + x[i]);
+    return s;
+}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jax_enzyme.ir.arrays import Augmented
+from jax_enzyme.options import Options
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
 from tests.support.through_engine import Specialised
@@ -40,3 +41,20 @@ def test_ragged_nests_have_no_gaps(name: str, sizes: dict[str, int], items: int)
     built = kernel.build(Augmented(kernel.vjp.wanted, kernel.vjp.seeded))
     (tape,) = [b.nbytes for b in built.buffers if b.role == "tape"]
     assert items * 8 <= tape <= items * 10 + 20 * max(sizes.values())
+
+
+READ = [
+    ("read", "counts: i64[3], x: f64[3] -> f64", {"counts": np.array([4, 5, 6])}),
+    ("scaled", "unit: i32[1], x: f64[40] -> f64", {"unit": np.array([2], np.int32)}),
+]
+
+
+@pytest.mark.parametrize(("name", "signature", "given"), READ, ids=[name for name, _, _ in READ])
+def test_lengths_that_only_the_run_knows_take_no_room_for_the_most(
+    name: str, signature: str, given: dict[str, object]
+) -> None:
+    row = Case(name, signature, lambda r: {**given, "x": r.uniform(0.3, 0.9, 40 if name == "scaled" else 3)}, file=OWN)
+    whole = Options(checkpoint=False)
+    kernel = Specialised.of(row, whole)
+    assert kernel.splits(kernel.vjp)  # a tape of terabytes is none
+    three_way.check(through_engine.subject(row, split=True, options=whole), row)

@@ -74,6 +74,16 @@ def flat(builder: Builder, numbers: Sequence[Value], sides: Sequence[Value]) -> 
     return index
 
 
+def longest(facts: Recurrences, around: Sequence[tuple[Loop, int]], loop: Loop) -> int | None:
+    """The most iterations that a loop has, where numbers known at compile time say how many it has in each iteration of
+    a loop around it; None elsewhere, though there may be a number that it never exceeds."""
+    rows = [
+        lengths(facts, outer, bound, [*around[number + 1 :], (loop, None)])
+        for number, (outer, bound) in enumerate(around)
+    ]
+    return min((max((row[-1] for row in found), default=0) for found in rows if found is not None), default=None)
+
+
 def packing(facts: Recurrences, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
     """The packing of a nest that takes least room, if that is at most three quarters of what a box takes."""
     bounds = [bound for _, bound in loops]

@@ -27,7 +27,7 @@ from jax_enzyme.ad.facts.copying import ALIGNMENT, whole
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.threads import Threads
 from jax_enzyme.ad.plan.arms import Arms
-from jax_enzyme.ad.plan.packing import Packing, flat, packing
+from jax_enzyme.ad.plan.packing import Packing, flat, longest, packing
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial
@@ -124,17 +124,18 @@ class Tape:
         exact = count.exact is not None and count.exact.value is not None
         shared = count.exact is not None and loop.parent is None and self.is_shared(loop)
         short = exact or count.maximum < (_SHARED_BUT_NOT_EXACT if shared else _BOUNDED_BUT_NOT_EXACT)
-        return count.maximum + 1 if short or self._is_packed(loop, count.maximum + 1) else None
+        return count.maximum + 1 if short else self._longest(loop)
 
-    def _is_packed(self, loop: Loop, most: int) -> bool:
-        """Whether it is known, iteration by iteration of a loop around, how long a loop is."""
+    def _longest(self, loop: Loop) -> int | None:
+        """The same where it is known, iteration by iteration of a loop around, how long a loop is. Only packed is there
+        as much room as it needs."""
         around: list[tuple[Loop, int]] = []
         for outer in reversed(list(loop.ancestors)[1:]):
             bound = self.bound(outer)
             if bound is None:
-                return False
+                return None
             around.append((outer, bound))
-        return self._packing([*around, (loop, most)]) is not None
+        return longest(self.recurrences, around, loop) if self._may_pack(len(around) + 1) else None
 
     def frequency(self, block: BasicBlock, repeated: Collection[Loop] = ()) -> float:
         """How often a block runs, estimated from the bounds of the loops around it, without some that repeat it."""
@@ -257,10 +258,12 @@ class Tape:
         return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits, packed, is_lasting)
 
     def _packing(self, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
-        """How the items of a nest are packed. Threads that share a tape run side by side: theirs are not."""
-        if len(loops) < 2 or self.threads is not None or self.node_threads is not None or not self.packs:
-            return None
-        return self._packing_of(tuple(loops))
+        """How the items of a nest are packed."""
+        return self._packing_of(tuple(loops)) if self._may_pack(len(loops)) else None
+
+    def _may_pack(self, depth: int) -> bool:
+        """Threads that share a tape run side by side: theirs is not packed, nor is anything but a nest."""
+        return self.packs and depth > 1 and self.threads is None and self.node_threads is None
 
     @remembered
     def _packing_of(self, loops: tuple[tuple[Loop, int], ...]) -> Packing | None:
