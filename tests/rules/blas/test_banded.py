@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from tests.rules.blas import cases
 from tests.rules.blas.checks import check, check_subsets, cotangents, tangents
 from tests.rules.blas.test_levels import Rng, letters
@@ -146,6 +149,11 @@ def test_norms_and_packed_matrices_that_are_not_positive() -> None:
     expected = [abs(a).max(), *(np.linalg.norm(a.T, kind) for kind in (1, np.inf, "fro"))]
     np.testing.assert_allclose(norms.run((), [a, np.ones(4)])[-1], expected)
     agree(three_way(norms, [a, np.ones(4)]))
+    # The norm of Frobenius is smooth where a column is zero.
+    norm = je.kernel(_STORED + "double norm(int n, double *a) { return dlange_(\"f\", &n, &two, a, &n, 0); }", "norm",
+                     "n: i32, a: f64[2,n] -> f64", lang="c")  # fmt: skip
+    a[1] = 0
+    np.testing.assert_allclose(jax.hessian(norm)(a), jax.hessian(lambda a: jnp.sqrt((a * a).sum()))(a), atol=1e-12)
     fails = native(_STORED.replace("UPLO", "U"), "fails", "n: i32, inout a: f64[6], inout b: f64[1]", {"n": n})
     assert fails.run((), [np.array([4.0, 0, -1, 0, 0, 2]), np.zeros(1)])[-1] == 2
 
