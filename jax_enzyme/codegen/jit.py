@@ -20,10 +20,10 @@ from weakref import WeakValueDictionary
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen import mpi
-from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.symbols import addresses, leaves_nothing
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.elf import undefined_symbols
 from jax_enzyme.frontends.shared_libraries import opened
 from jax_enzyme.ir.native import gone_before
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import symbols
+from jax_enzyme.frontends.assembly import assembled
 from jax_enzyme.frontends.flang import AS_LOWERED, excerpt, finished
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import LARGE
@@ -37,7 +39,9 @@ class Compiled:
     @cached_property
     def names(self) -> Names:
         """What the module defines and needs. Of a large one that is known, for the next function of it."""
-        return names_once(self.ir) if self.is_large else linking.names(self.ir)
+        found = names_once(self.ir) if self.is_large else linking.names(self.ir)
+        own = assembled(self.ir)
+        return replace(found, defined=found.defined | own, strong=found.strong | own) if own else found
 
     @property
     def is_large(self) -> bool:

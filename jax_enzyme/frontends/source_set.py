@@ -22,6 +22,7 @@ from typing import Literal
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, symbols, toolchain
+from jax_enzyme.frontends.assembly import check_assembled, has_assembly
 from jax_enzyme.frontends.built_in import flags_without, put_for
 from jax_enzyme.frontends.candidates import (
     Candidates,
@@ -136,7 +137,7 @@ class SourceSet:
                 able = [u for u in able if u.likely is None or not put.isdisjoint(u.likely) or u in hiding]
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
-            mentioned = ((name, one) for one in compiled for name in put if f"@{name}" in one.ir)
+            mentioned = ((n, one) for one in compiled for n in put if f"@{n}" in one.ir or has_assembly(one.ir))
             own = frozenset(name for name, one in mentioned if name in one.names.defined)
             if own and own not in self._calling:
                 flags = flags_without(own)
@@ -190,6 +191,7 @@ class SourceSet:
             return self._with_errno.program(symbol, also, ruled)
         if (own := self._own_calls(put_for(text))) is not self:
             return own.program(symbol, also, ruled)
+        check_assembled(text, roots, ruled, source.name)
         reduced = not alone or home.is_large
         return Program(complete(text, *roots, reduced=reduced), root, source.lang, source.name)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from jax_enzyme.codegen import symbols
-from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.jit import jit
 from jax_enzyme.codegen.object import build_function, compiled
 from jax_enzyme.codegen.symbols import address_of, addresses
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.elf import undefined_symbols
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.options import Options
 from tests.codegen.support import array_function, vector

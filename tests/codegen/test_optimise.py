@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from jax_enzyme.analysis.loops import Loops
-from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.object import build_function, compiled, entry_module
 from jax_enzyme.codegen.optimise import assembly, optimised_text
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.elf import undefined_symbols
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.options import Options

@@ -789,6 +789,22 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
     assert "5.000000e+00" not in load(paths[0], "step").ir
 
 
+def test_what_assembly_at_file_scope_defines_is_not_the_library_s(write: Write) -> None:
+    """A rule for `sin` was about the library's, while the assembly's ran; calls of `round` became an instruction."""
+    ret = r"\n mulsd %xmm0, %xmm0\n ret\n"
+    own = "".join(f'__asm__(".globl {name}\\n{name}:{ret}");\n' for name in ("round", "erf", "mine"))
+    step = "double {0}(double); double step(double x) {{ return {0}(x); }} double other(double x) {{ return x * 5; }}\n"
+    for name in ("round", "erf", "mine"):
+        paths = write(step__c=step.format(name), own__c=own, both__c=own + step.format(name))
+        for sources in (paths[:2], paths[2]):
+            with pytest.raises(CompileError, match=f"`{name}` is defined by assembly at file scope"):
+                load(sources, "step")
+            assert "5.000000e+00" in load(sources, "other").ir
+    [wrong] = write(wrong__c='__asm__("no instruction");\ndouble step(double x) { return x; }\n')
+    with pytest.raises(CompileError, match="the assembler refuses"):
+        load(wrong, "step")
+
+
 def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> None:
     many = "".join(f"double g{i}(double x) {{ return nowhere{i}(x) * {i}; }}\n" for i in range(200))
     declared = "".join(f"double nowhere{i}(double);\n" for i in range(200))
