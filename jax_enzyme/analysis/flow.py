@@ -45,6 +45,13 @@ def holds_float(type_: T.Type) -> bool:
             return False
 
 
+def only_decides(instruction: Value) -> bool:
+    """Whether an instruction is made of numbers without a derivative going through it: an answer, or a whole number."""
+    if isinstance(instruction, I.Cast):
+        return instruction.opcode in ("fptosi", "fptoui")
+    return isinstance(instruction, I.Compare)
+
+
 def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
     """The derivative rule of an arithmetic instruction or of a call to a function without a body."""
     if isinstance(instruction, I.CallBase):

@@ -4,8 +4,9 @@
     loop: br i1 %large, label %take, label %next
     take: %s = fmul double %x, %q
 
-Where no iteration comes to `take`, %q may be infinite or no number, and nothing shows it. Only what may be so for
-finite operands is looked at: quotients, results of calls, and what arithmetic makes of these.
+Where no iteration comes to `take`, %q may be infinite or no number, and nothing shows it. Nor where it is compared
+before: no derivative goes through that. Only what may be so for finite operands is looked at: quotients, results of
+calls, and what arithmetic makes of these.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Collection, Sequence
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
-from jax_enzyme.analysis.flow import holds_float
+from jax_enzyme.analysis.flow import holds_float, only_decides
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, is_fused, uses
 from jax_enzyme.ir.reach import reached
@@ -35,10 +36,11 @@ def speculated(function: Function) -> Collection[I.Instruction]:
     certain, users = PostDominators(cfg), uses(function)
 
     def is_needed(value: I.Instruction) -> bool:
-        """Whether whatever comes behind a value uses it: a block that is certain to run, or merges on all ways on."""
+        """Whether whatever comes behind a value makes a number of it: a block that is certain to run, or merges on all
+        ways on."""
         merged: dict[BasicBlock, set[BasicBlock]] = {}
         for user, index in users.get(value, ()):
-            if user not in block_of:
+            if user not in block_of or only_decides(user):
                 continue
             if isinstance(user, I.Phi):
                 merged.setdefault(user.targets[index], set()).add(block_of[user])

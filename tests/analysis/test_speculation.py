@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import jax
 import numpy as np
+import pytest
 
 import jax_enzyme as je
 from jax_enzyme.analysis.speculation import speculated
 from jax_enzyme.ir.reader import parse
+from tests.support.engine import agree, native, three_way
 
 AHEAD = """
 define double @f(double %x, double %y, i1 %wanted) {
@@ -17,7 +21,9 @@ entry:
   %spare = fdiv double %y, %x
   %scaled = fmul double %spare, %half
   %product = fmul double %x, %y
-  br i1 %wanted, label %some, label %end
+  %low = fcmp olt double %scaled, 1.0
+  %both = select i1 %low, i1 %wanted, i1 false
+  br i1 %both, label %some, label %end
 some:
   %sum = fadd double %scaled, %product
   br label %end
@@ -71,6 +77,26 @@ def test_what_was_moved_out_of_a_loop_spoils_nothing_where_it_is_not_taken() -> 
         slopes = jax.grad(f, (0, 1, 2))(np.ones(4), 0.0, 0.0)
         np.testing.assert_array_equal(np.concatenate([np.ravel(s) for s in slopes]), [0.5] * 4 + [0, 0])
         je.check_grads(f, (np.full(9, 1.03), 0.3, 0.7))
+
+
+@pytest.mark.parametrize("condition", ["i != j && r < 0.6", "r < 0.6 && r > 0", "!(i == j || r >= 0.6)"])
+def test_a_distance_of_zero_that_is_only_compared_spoils_nothing(condition: str) -> None:
+    source = f"""
+    #include <math.h>
+    double f(int n, const double *x) {{
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) {{
+                double a = x[2 * i] - x[2 * j], b = x[2 * i + 1] - x[2 * j + 1], r = sqrt(a * a + b * b);
+                if ({condition}) sum += exp(-r) / r;
+            }}
+        return sum;
+    }}
+    """
+    kernel = native(source, "f", "n: i32, x: f64[n,2] -> f64", {"n": 8}, "c")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", je.ShortcutWarning)
+        agree(three_way(kernel, [np.random.default_rng(0).uniform(size=(8, 2))]))
 
 
 def test_a_residual_of_zero_has_a_hessian() -> None:

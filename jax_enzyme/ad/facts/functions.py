@@ -14,7 +14,7 @@ from jax_enzyme.ad.facts.one_plane import numbers_under
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.flow import is_opaque_call, rule_of
+from jax_enzyme.analysis.flow import is_opaque_call, only_decides, rule_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.speculation import speculated
@@ -226,11 +226,10 @@ class Facts:
     def _select_operands(self) -> frozenset[Value]:
         selects = [i for i in self.points_to.instructions() if isinstance(i, I.Select)]
         chosen = [v for select in selects for v in select.operands[1:]]
-        ends = I.Phi | I.Load | I.Compare  # no derivative goes through a comparison, or to a whole number
+        ends = I.Phi | I.Load
 
         def passes(value: Value) -> bool:
-            is_made = isinstance(value, I.Instruction) and not isinstance(value, ends)
-            return is_made and not (isinstance(value, I.Cast) and value.opcode in ("fptosi", "fptoui"))
+            return isinstance(value, I.Instruction) and not isinstance(value, ends) and not only_decides(value)
 
         return frozenset(reached(chosen, made_of, passes))
 
