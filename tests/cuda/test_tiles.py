@@ -283,3 +283,23 @@ def test_arrays_of_several_types_in_dynamic_shared_memory() -> None:
     arguments = (x.ravel(), w.ravel(), at.ravel().astype("i4"))
     np.testing.assert_allclose(kernel(*arguments), (v[:, ::-1] ** 2 * v).ravel(), rtol=1e-12)
     je.check_grads(kernel, arguments)
+
+
+def test_numbers_that_follow_one_at_an_aligned_place() -> None:
+    """The second of a pair is read eight bytes behind the first, which lies at a multiple of 16."""
+    source = """extern "C" __global__ void halves(const double *x, double *y) {
+      __shared__ double s[16];
+      int t = threadIdx.x;
+      double2 two = ((const double2 *)x)[t];
+      s[t] = two.x;
+      s[t + 8] = two.y;
+      __syncthreads();
+      double sum = 0;
+      for (int j = 0; j < 4; j++) sum += s[(t + j) % 8] * s[8 + (t * 3 + j) % 8];
+      y[t] = sum;
+    }"""
+    kernel = je.kernel(source, "halves", "x: f64[16], out y: f64[8]", lang="cuda", grid=1, block=8)
+    x = _X.repeat(2)[:16]
+    t, j = np.ogrid[:8, :4]
+    np.testing.assert_allclose(kernel(x), (x[::2][(t + j) % 8] * x[1::2][(t * 3 + j) % 8]).sum(1))
+    je.check_grads(kernel, (x,))

@@ -17,7 +17,7 @@ tile that is read across, as in a transpose, stays: there the copy is of use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -85,11 +85,12 @@ _Guards = tuple[Value, ...]
 @dataclass(frozen=True)
 class _Thread:
     """Another thread, as code in block `here` finds its numbers, by their names; by how many bytes the loads in `moved`
-    are moved."""
+    are moved, a multiple of `step`."""
 
     here: BasicBlock
     numbers: Mapping[str, Value]
     moved: frozenset[Value]
+    step: int
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ class _Written:
     stores: tuple[I.Store, ...]
     places: Places
     moved: frozenset[Value]
+
+    @property
+    def step(self) -> int:
+        """What all distances by which they are moved are multiples of."""
+        return gcd(self.places.first[MEMBER], *(digit.counts[MEMBER] for digit in self.places.digits))
 
 
 _Plan = tuple[I.Load, _Written, tuple[Group, ...]]
@@ -387,7 +393,8 @@ class _Tile:
         block = next(b for b in self._kernel.blocks if load in b.instructions)
         rest = split_before(self._kernel, block, block.instructions.index(load))
         at = Builder(block)
-        thread = _Thread(self._facts.block_of[load], self._numbers(at, written, groups), written.moved)
+        here, numbers = self._facts.block_of[load], self._numbers(at, written, groups)
+        thread = _Thread(here, numbers, written.moved, written.step)
         at, value = self._again(at, written.stores[0].operands[0], thread, {}, ())
         at.br(rest)
         return value
@@ -438,6 +445,7 @@ class _Tile:
             base = self._base(value)
             if value in thread.moved and int_value(thread.numbers[MEMBER]) != 0:
                 copy.operands[0] = at.gep(T.I8, copy.operands[0], [at.cast("sext", thread.numbers[MEMBER], T.I64)])
+                copy.align = gcd(self._layout.alignment(value), thread.step)
             for guard in guards:
                 copy.operands[0] = at.select(guard, copy.operands[0], base)
         copy.metadata = []
