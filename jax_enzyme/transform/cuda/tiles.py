@@ -445,6 +445,7 @@ class _Tile:
             base = self._base(value)
             if value in thread.moved and int_value(thread.numbers[MEMBER]) != 0:
                 copy.operands[0] = at.gep(T.I8, copy.operands[0], [at.cast("sext", thread.numbers[MEMBER], T.I64)])
+                assert isinstance(copy, I.Load)
                 copy.align = gcd(self._layout.alignment(value), thread.step)
             for guard in guards:
                 copy.operands[0] = at.select(guard, copy.operands[0], base)
