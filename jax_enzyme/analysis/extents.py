@@ -13,10 +13,12 @@ from math import gcd, prod
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.polynomials import Leaf, TooComplex
+from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.tbaa import Share
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import Argument, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 
 ALLOCATORS = frozenset("malloc calloc _Znwm _Znam".split())
@@ -62,6 +64,21 @@ def argument_size(argument: Argument) -> int | None:
         if word.startswith(_SIZED):
             return int(word[len(_SIZED) : -1])
     return None
+
+
+def is_inside(facts: Recurrences, layout: DataLayout, access: I.Load | I.Store, base: Value, at: BasicBlock) -> bool:
+    """Whether an access lies in the buffer `base` of an array function wherever control goes from the block `at`. What
+    is known of integers that are made elsewhere may hold there alone, as of `1 << j` behind `j < 9`."""
+    size = argument_size(base) if isinstance(base, Argument) else None
+    try:
+        distance = facts.form(access.operands[-1]).polynomial - facts.form(base).polynomial
+    except TooComplex:
+        return False
+    homes = [facts.block_of.get(atom.value) for atom in distance.atoms if isinstance(atom, Leaf)]
+    if size is None or not all(home is None or facts.dominators.dominates(home, at) for home in homes):
+        return False
+    reach = facts.interval(distance)
+    return 0 <= reach.low <= reach.high <= size - layout.store_size(I.accessed_value(access).type)
 
 
 def inside(place: Congruence, size: int, room: int | None) -> Congruence | None:

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jax_enzyme.analysis.extents import argument_size
+from jax_enzyme.analysis.extents import is_inside
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass
 from jax_enzyme.codegen.long_loops import root_of, stays
@@ -27,7 +26,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.marks import has_marks
 from jax_enzyme.ir.module import callee_name
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, replace_values
 
 _ARITHMETIC = 4
@@ -35,7 +34,7 @@ _ARITHMETIC = 4
 _CHEAP = frozenset("fadd fsub fmul fneg fcmp select".split())
 _CALLS = ("llvm.fmuladd.", "llvm.fabs.")
 _ADDRESSES = frozenset("getelementptr add sub mul shl".split())
-"""Of 64 bits: what is known of them holds whether or not the condition does. A cast may rely on it."""
+"""Of 64 bits: as what their closed forms say, whether or not the condition holds. A cast may rely on it."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +111,7 @@ def _are_there(facts: Recurrences, layout: DataLayout, branch: _Branch, written:
     """Whether all that the arms load lies in buffers that are not written, whatever the condition says."""
     for load in (i for arm in branch.arms if arm is not None for i in arm.instructions if isinstance(i, I.Load)):
         base = root_of(load.operands[0])
-        size = argument_size(base) if isinstance(base, Argument) and stays(base, written) else None
-        try:
-            reach = facts.interval(facts.form(load.operands[0]).polynomial - facts.form(base).polynomial)
-        except TooComplex:
-            return False
-        if size is None or not 0 <= reach.low <= reach.high <= size - layout.store_size(load.type):
+        if not stays(base, written) or not is_inside(facts, layout, load, base, branch.block):
             return False
     return True
 

@@ -19,13 +19,12 @@ from collections.abc import Iterable, Iterator
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.evaluation import is_pure
-from jax_enzyme.analysis.extents import argument_size
+from jax_enzyme.analysis.extents import is_inside
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import call_effect
-from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -33,7 +32,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.sources import noted_sources
-from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import on_copy, phis, substitute
 
@@ -77,7 +76,9 @@ class _Moves:
 
     def _may_begin(self, load: I.Load, loop: Loop) -> bool:
         """Whether a load may be made where the loop begins: what it reads is there, and stays."""
-        is_there = load in loop.header.instructions or self._is_readable(load)
+        assert loop.preheader is not None
+        base = I.base_of(load.operands[0])
+        is_there = load in loop.header.instructions or is_inside(self._facts, self._layout, load, base, loop.preheader)
         return is_there and self._is_alone(load, loop, (a for a in self._memory.inside(loop) if a.writes))
 
     def _handed_on(self, loop: Loop) -> Iterator[list[I.Load | I.Store]]:
@@ -92,17 +93,6 @@ class _Moves:
         """Whether nothing among other accesses in the loop comes to the place of one."""
         (own,) = self._memory.at(load)
         return all(self._alias.never_meet(other, own, loop) for other in others)
-
-    def _is_readable(self, load: I.Load) -> bool:
-        """Whether what is loaded lies in a buffer, whatever the loops around are at."""
-        base = I.base_of(load.operands[0])
-        size = argument_size(base) if isinstance(base, Argument) else None
-        try:
-            place = self._facts.form(load.operands[0]).polynomial - self._facts.form(base).polynomial
-        except TooComplex:
-            return False
-        reach = self._facts.interval(place)
-        return size is not None and 0 <= reach.low <= reach.high <= size - self._layout.store_size(load.type)
 
 
 def _hand_on(root: Function, loop: Loop, group: list[I.Load | I.Store]) -> None:

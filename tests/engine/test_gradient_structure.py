@@ -249,6 +249,27 @@ def test_what_an_arm_loads_is_loaded_before_the_branch(j: str, gathers: bool) ->
     assert any(not isinstance(I.base_of(load.operands[0]), I.Alloca) for load in loads) == gathers
 
 
+@pytest.mark.parametrize("does", ["s += v * v * x[j]", "y[j] += cos(v) * x[j]"], ids=["short", "long"])
+def test_what_is_in_the_buffer_in_one_arm_alone_is_loaded_there(does: str) -> None:
+    source = f"""
+    #include <math.h>
+    double k(const double *x, double *y) {{
+        double s = 0;
+        for (long j = 0; j < 512; j++)
+            if (x[j] > 0.5 && j < 9) {{ double v = x[1L << j]; {does}; }}
+        return s;
+    }}"""
+    kernel = native(source, "k", "x: f64[512], inout y: f64[512] -> f64", {}, "c")
+    x = np.cos(np.arange(512.0))
+    agree(three_way(kernel, [x, x]))
+    step = Vjp((True, True, False), (False, True, True))
+    gradient = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,)).module
+    for loops in (Loops.of(function) for function in gradient.functions.values() if function.blocks):
+        for loop in loops:
+            always = [b for b in loop.blocks if all(loops.dominators.dominates(b, a) for a in loop.latches)]
+            assert not any(i.opcode == "shl" for b in always for i in b.instructions)
+
+
 @pytest.mark.parametrize(("chosen", "guards"), [("s += d", False), ("s += d > 0.3 ? d / (d - 0.2) : 0", True)])
 def test_what_only_decides_is_not_guarded(chosen: str, guards: bool) -> None:
     """A range check is a choice between answers, and `d / (d - 0.2)` one that may be infinite where it is dropped."""

@@ -20,8 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.work import Work
-from jax_enzyme.analysis.extents import argument_size
-from jax_enzyme.analysis.polynomials import TooComplex
+from jax_enzyme.analysis.extents import is_inside
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
@@ -44,7 +43,7 @@ def load_before_branches(
     hold iteration numbers."""
     any_moved = False
     for block, arm in _arms(work, positions):
-        found = list(_movable(arm, accesses, variables, recipes))
+        found = list(_movable(arm, positions[block], accesses, variables, recipes))
         if sum(i in accesses for i in found) > _MOST_LOADS:
             continue
         for instruction in found:
@@ -80,12 +79,14 @@ def _arms(work: Work, positions: dict[BasicBlock, BasicBlock]) -> Iterator[tuple
 
 def _movable(
     arm: list[BasicBlock],
+    join: BasicBlock,
     accesses: Mapping[Value, I.Load | I.Store],
     variables: Collection[Value],
     recipes: Recipes,
 ) -> Iterator[I.Instruction]:
     """The loads of an arm that may be made before it, and what their addresses are computed with, in order. None of an
-    arm that also loads where data say: its loop is no vector, or gathers in any case."""
+    arm that also loads where data say: its loop is no vector, or gathers in any case. `join`: where the code comes to,
+    whether through the arm or not."""
     able: set[Value] = set()
     written: set[Value] = set()
     inside = [i for block in arm for i in block.instructions]
@@ -95,7 +96,7 @@ def _movable(
         if isinstance(instruction, I.Load):
             base = I.base_of(instruction.operands[0])
             is_given = isinstance(base, Argument) and base not in written and instruction in accesses
-            if is_given and not _is_there(accesses[instruction], recipes):
+            if is_given and not _is_there(accesses[instruction], join, recipes):
                 return
             is_able = is_given or base in variables
             if is_given:
@@ -119,18 +120,11 @@ def _movable(
     yield from (i for i in inside if i in needed and i in able)
 
 
-def _is_there(access: I.Load | I.Store, recipes: Recipes) -> bool:
+def _is_there(access: I.Load | I.Store, join: BasicBlock, recipes: Recipes) -> bool:
     """Whether the place of a number lies in a buffer, whatever iterations the loops are in."""
-    value, pointer, facts = I.accessed_value(access), access.operands[-1], recipes.recurrences
-    base = I.base_of(pointer)
-    size = argument_size(base) if isinstance(base, Argument) else None
-    if size is None or not isinstance(value.type, T.FloatType) or not I.is_plain(access):
-        return False
-    try:
-        reach = facts.interval(facts.form(pointer).polynomial - facts.form(base).polynomial)
-    except TooComplex:
-        return False
-    return 0 <= reach.low <= reach.high <= size - recipes.layout.store_size(value.type)
+    is_number = isinstance(I.accessed_value(access).type, T.FloatType) and I.is_plain(access)
+    base = I.base_of(access.operands[-1])
+    return is_number and is_inside(recipes.recurrences, recipes.layout, access, base, join)
 
 
 def _is_kept(store: I.Store) -> bool:
