@@ -4,9 +4,9 @@
     loop: br i1 %large, label %take, label %next
     take: %s = fmul double %x, %q
 
-Where no iteration comes to `take`, %q may be infinite or no number, and nothing shows it. Nor where it is compared
-before: no derivative goes through that. Only what may be so for finite operands is looked at: quotients, results of
-calls, and what arithmetic makes of these.
+Where no iteration comes to `take`, %q may be infinite or no number, and nothing shows it. What is compared may be found
+to be of no use, too: a distance of zero that is kept for the reverse of a step that divides by it. Only what may be so
+for finite operands is looked at: quotients, results of calls, and what arithmetic makes of these.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ def speculated(function: Function) -> Collection[I.Instruction]:
 
     def is_needed(value: I.Instruction) -> bool:
         """Whether whatever comes behind a value makes a number of it: a block that is certain to run, or merges on all
-        ways on."""
+        ways on, and nothing asks how large it is."""
+        if any(only_decides(user) for user, _ in users.get(value, ())):
+            return False
         merged: dict[BasicBlock, set[BasicBlock]] = {}
         for user, index in users.get(value, ()):
-            if user not in block_of or only_decides(user):
+            if user not in block_of:
                 continue
             if isinstance(user, I.Phi):
                 merged.setdefault(user.targets[index], set()).add(block_of[user])

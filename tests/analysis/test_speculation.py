@@ -94,9 +94,14 @@ def test_a_distance_of_zero_that_is_only_compared_spoils_nothing(condition: str)
     }}
     """
     kernel = native(source, "f", "n: i32, x: f64[n,2] -> f64", {"n": 8}, "c")
-    with warnings.catch_warnings():
+    x = np.random.default_rng(0).uniform(size=(8, 2))
+    f = je.kernel(source, "f", "n: i32, x: f64[n,2] -> f64", lang="c")
+    with warnings.catch_warnings(), jax.enable_x64(True):
         warnings.simplefilter("ignore", je.ShortcutWarning)
-        agree(three_way(kernel, [np.random.default_rng(0).uniform(size=(8, 2))]))
+        agree(three_way(kernel, [x]))
+        np.testing.assert_allclose(
+            jax.jacrev(jax.grad(f))(x[:3]), jax.jacfwd(jax.grad(f))(x[:3]), rtol=1e-9, atol=1e-12
+        )
 
 
 def test_a_residual_of_zero_has_a_hessian() -> None:
