@@ -28,7 +28,6 @@ from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import recursive_functions
-from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.carried_loads import LENGTHS
@@ -187,7 +186,7 @@ class _Finder:
         nest: tuple[Loop, ...] = ()
         counts: tuple[int, ...] = ()
         for around in loop.ancestors:
-            if any(marks_of(self._facts.module, latch.terminator) for latch in around.latches):
+            if self._recipes.is_shared(around):
                 return
             count = _count(self._recipes, around)
             inner = nest[0].preheader if nest else None
