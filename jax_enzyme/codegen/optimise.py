@@ -43,6 +43,7 @@ _TARGET_ATTRIBUTES = (
 _RELAXABLE = {
     "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "fcmp", "fptrunc", "fpext", "select", "phi", "call",
 }  # fmt: skip
+_GATHER, _OF_LOOPS = "llvm.masked.gather", "wide.masked.gather"
 _LONG_BLOCK = 2000
 """Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code,
 sums keep their order, and machine code that of the instructions: the time that these take grows with the square of the
@@ -136,6 +137,9 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         if not pairs:
             raise
         native, builder = _through(replace(pipeline, slp=False), module, options)
+    else:
+        if pairs and _gathers_alone(native):
+            native, builder = _through(replace(pipeline, slp=False), module, options)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
@@ -148,6 +152,16 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
     return native
+
+
+def _gathers_alone(native: llvm.ModuleRef) -> bool:
+    """Whether the vectoriser of straight-line code gathers numbers. LLVM 22's does it in front of stores to the same
+    places: `s[6] = x; ... s[(i + 6) & m]`, in shadows as well. Gathers of loops have a name of their own."""
+    if not any(function.name.startswith(_GATHER) for function in native.functions):
+        return False
+    calls = (i for f in native.functions for block in f.blocks for i in block.instructions if i.opcode == "call")
+    alone = (call for call in calls if not call.name.startswith(_OF_LOOPS))
+    return any([*call.operands][-1].name.startswith(_GATHER) for call in alone)
 
 
 def _through(pipeline: Pipeline, module: Module, options: Options) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:

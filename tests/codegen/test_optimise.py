@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.object import build_function, compiled, entry_module
@@ -277,3 +278,18 @@ def test_masked_accesses_of_eight_bytes_touch_no_more(mask: str) -> None:
     expected[4:12] = np.where(chosen, given[:8] + 1, given[4:12])
     found = call(build_function(function), [given.view(np.float64), chosen.astype(np.int64).view(np.float64)])[0]
     np.testing.assert_array_equal(found.view(np.uint8), expected)
+
+
+def test_numbers_are_not_gathered_before_they_are_stored() -> None:
+    """LLVM 22's vectoriser of straight-line code did that to the tangents, on processors that can gather."""
+    source = """void turned(const long *mask, const double *b, double *c) {
+      double s[16];
+      for (int y = 0; y < 8; y++) for (int x = 0; x < 2; x++) s[x * 8 + y] = b[x + 2 * y];
+      for (long y = 0; y < 8; y++) for (int x = 0; x < 2; x++) {
+        double v = 0;
+        for (int p = 0; p < 4; p++) v += s[(y + 6) & mask[0]] * s[y + 8 * x];
+        c[x + 2 * y] = v;
+      }
+    }"""
+    kernel = je.kernel(source, "turned", "mask: i64[1], b: f64[32], out c: f64[16]", lang="c")
+    je.check_grads(lambda b: kernel(np.array([7]), b), (np.random.default_rng(0).normal(size=32),))
