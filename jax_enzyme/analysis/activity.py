@@ -52,11 +52,14 @@ class Activity:
         inputs: Collection[MemoryObject],
         outputs: Collection[MemoryObject] | None,
         tagged: frozenset[I.Instruction] = frozenset(),
+        beside: frozenset[I.Load] = frozenset(),
     ) -> None:
         self._points_to = points_to
         self._given = rules, inputs, outputs
         self.tagged = tagged
         """What is computed of integers that may be bits of numbers, and varies as those do (`ad.facts.tagged`)."""
+        self.beside = beside
+        """Those of the integers that are shorter than the doubles that may be in their place."""
         self._layout = DataLayout(points_to.module)
         self.varied_objects: set[MemoryObject] = set(inputs)
         self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
@@ -74,17 +77,17 @@ class Activity:
         self.halves = frozenset(i for i, counts in self._integers.items() if counts and self._may_be_half(i))
         """Integers that are read where a number that varies may be. A right program reads none of its bytes so; but
         what becomes of them would be as useful as the number."""
-        held = [points_to.of(load.operands[0]) for load in self.halves]
-        self._memory_of_halves = frozenset[MemoryObject]().union(*held)
+        self._memory_beside = self._memory_of(beside)
+        self._memory_of_halves = self._memory_of(self.halves) | self._memory_beside
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
         self._all_useful = outputs is None
         if outputs is not None:
             self._solve_useful(instructions, outputs)
 
-    def tagging(self, instructions: frozenset[I.Instruction]) -> Activity:
+    def tagging(self, tagged: frozenset[I.Instruction], beside: frozenset[I.Load]) -> Activity:
         """The same with these."""
-        return Activity(self._points_to, *self._given, instructions)
+        return Activity(self._points_to, *self._given, tagged, beside)
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
@@ -98,9 +101,21 @@ class Activity:
         """Whether any object that a pointer may point to is active."""
         return any(self.object(o) for o in self._points_to.of(pointer))
 
+    @property
+    def has_codes(self) -> bool:
+        """Whether shadows hold codes besides numbers: what was read as an integer (`ad.facts.half_numbers`)."""
+        return bool(self.halves or self.beside)
+
     def keeps_halves(self, pointer: Value) -> bool:
         """Whether such integers are read in memory that a pointer may lead to."""
         return not self._memory_of_halves.isdisjoint(self._points_to.of(pointer))
+
+    def keeps_beside(self, pointer: Value) -> bool:
+        """The same of those that are shorter than the numbers of a union."""
+        return not self._memory_beside.isdisjoint(self._points_to.of(pointer))
+
+    def _memory_of(self, loads: Iterable[I.Load]) -> frozenset[MemoryObject]:
+        return frozenset[MemoryObject]().union(*(self._points_to.of(load.operands[0]) for load in loads))
 
     def _integer_reads(self) -> Iterator[tuple[I.Load, bool]]:
         """What Fortran and C read as integers (no words that are copied: these may be numbers), and whether for more

@@ -16,7 +16,7 @@ from itertools import islice, product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
-from jax_enzyme.analysis.extents import extent, inside, left, promised, room
+from jax_enzyme.analysis.extents import aligned, extent, inside, left, promised, room
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
@@ -25,7 +25,7 @@ from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
 
@@ -473,6 +473,21 @@ class NumberBytes:
         around each byte."""
         return bool(self._under(access)) and self.are_at_most_doubles(access)
 
+    def are_words(self, access: I.Load | I.Store) -> bool:
+        """Whether the numbers that vary under an access begin at multiples of a double's size, and itself at one of
+        its own."""
+        pointer, type_ = access.operands[-1], I.accessed_value(access).type
+        places = self.ranges.accessed(access, pointer, type_)
+        return all(_is_multiple(part, part.size) and self._is_aligned(item) for item, part in places) and all(
+            _is_multiple(number, _DOUBLE) for _, number in self._under(access)
+        )
+
+    def _is_aligned(self, item: MemoryObject) -> bool:
+        """Allocators give aligned words, and so do those who pass arrays."""
+        if isinstance(item.site, I.Alloca):
+            return aligned(self.ranges.layout, item) % _DOUBLE == 0
+        return not isinstance(item.site, GlobalVariable)
+
     def are_at_most_doubles(self, access: I.Load | I.Store) -> bool:
         """The same, or that there are none."""
         return all(o.size == _DOUBLE and self._has_room(item) for item, o in self._under(access))
@@ -490,3 +505,7 @@ class NumberBytes:
             for other in self.of(item):
                 if not (part.typed and other.typed and other.number) and part.meets(other):
                     yield part, other
+
+
+def _is_multiple(part: Bytes, size: int) -> bool:
+    return part.at.offset % size == 0 and part.at.modulus % size == 0

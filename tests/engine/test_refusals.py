@@ -247,7 +247,7 @@ REFUSED = (
     ),
     Program(
         "integer_in_a_union",
-        "struct either { int tag; union { double d; int i; }; };\n"
+        "struct either { int tag; union { double d; short i; }; };\n"
         "void k(int n, const double *x, double *y) {\n  struct either t[64];\n  for (int i = 0; i < n; i++)\n"
         "    if (i % 2) t[i].tag = 1, t[i].i = 3 * i; else t[i].tag = 0, t[i].d = x[i] * x[i];\n"
         "  for (int i = 0; i < n; i++)\n    y[i] = t[i].tag ? t[i].i * x[i] : t[i].d;\n}",

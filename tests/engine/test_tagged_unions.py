@@ -112,6 +112,108 @@ double f(int n, const double *x) {
   for (int k = 0; k < n; k++) s += k % 2 ? x[k] * v[k].i : v[k].d * v[k].d;
   return s;
 }"""
+TAGGED = """
+struct value { int tag; union { double d; int i; } u; };
+static double number(const struct value *v) { return v->tag ? v->u.d : v->u.i; }
+double f(int n, const double *x) {
+  struct value a[64], st[64];
+  int top = 0;
+  double s = 0;
+  for (int r = 0; r < 3; r++) {
+    for (int k = 0; k < n; k++)
+      if ((k + r) % 3 == 1) a[k].tag = 0, a[k].u.i = r - k;
+      else a[k].tag = 1, a[k].u.d = x[k] * (r + 1);
+    for (int k = 0; k < n; k++) s += a[k].tag ? a[k].u.d * a[k].u.d : x[0] * x[k] * a[k].u.i;
+  }
+  for (int k = 0; k < 3 * n; k++) {
+    if (k % 3 == 0) st[top].tag = 1, st[top++].u.d = x[k / 3];
+    else if (k % 3 == 1) st[top].tag = 0, st[top++].u.i = k - 4;
+    else top--, st[top - 1].u.d = number(st + top) * number(st + top - 1) + x[0], st[top - 1].tag = 1;
+  }
+  while (top) { double t = number(st + --top); s += t * t; }
+  return s;
+}"""
+SORTED = """
+#include <stdlib.h>
+typedef struct { int tag, key; union { double d; int i; } u; } value;
+static double number(const value *v) { return v->tag ? v->u.d : v->u.i; }
+double f(int n, const double *x) {
+  value *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+  double s = 0;
+  for (int k = 0; k < n; k++) {
+    a[k].key = k * 5 % n;
+    if (k % 2) a[k].tag = 0, a[k].u.i = -k;
+    else a[k].tag = 1, a[k].u.d = x[k] * x[k];
+  }
+  for (int i = 0; i < n; i++)
+    for (int j = i; j > 0 && a[j - 1].key > a[j].key; j--) { value t = a[j]; a[j] = a[j - 1]; a[j - 1] = t; }
+  for (int k = 0; k < n; k++) b[k] = a[k];
+  for (int k = 0; k < n; k++) s += number(a + k) * number(b + (k + 1) % n) * x[k];
+  free(a), free(b);
+  return s;
+}"""
+VECTOR = """
+#include <variant>
+#include <vector>
+extern "C" double f(int n, const double *x) {
+  std::vector<std::variant<int, double>> v;
+  double s = 0;
+  for (int k = 0; k < n; k++) if (k % 2) v.push_back(k - 3); else v.push_back(x[k] * x[0]);
+  for (auto &e : v) s += std::visit([&](auto a) { return double(a) * x[1] * double(a); }, e);
+  return s;
+}"""
+HALVES = """
+struct value { int tag; union { double d; int i[2]; } u; };
+double f(int n, const double *x) {
+  struct value a[64];
+  double s = 0;
+  for (int k = 0; k < n; k++)
+    if (k % 3 == 1) a[k].tag = 0, a[k].u.i[0] = -k, a[k].u.i[1] = k;
+    else {
+      a[k].tag = 1, a[k].u.d = x[k] * x[k];
+      if (k % 3 == 0) a[k].u.i[HALF] = 0x3ff00000;
+    }
+  for (int k = 0; k < n; k++) s += a[k].tag ? a[k].u.d * x[1] : a[k].u.i[0] * x[1] + a[k].u.i[1] * x[4];
+  return s;
+}"""
+READ = """
+struct value { int tag; union { double d; int i; } u; };
+double f(int n, const double *x) {
+  struct value a[64];
+  double s = 0;
+  for (int k = 0; k < n; k++)
+    if (k % 3 == 1) a[k].tag = 0, a[k].u.i = -k;
+    else a[k].tag = 1, a[k].u.d = x[k];
+  for (int k = 0; k < n; k++) {
+    double d = a[k].u.d;
+    s += a[k].u.i * x[1] * 1e-9;
+    if (k % 3 == 0) a[k].u.d = d * d * x[1];
+  }
+  for (int k = 0; k < n; k++) s += a[k].tag ? a[k].u.d : a[k].u.i;
+  return s;
+}"""
+MOVED = """
+union word { double d; int i[2]; };
+double f(int n, const double *x) {
+  union word a[16];
+  double s = 0;
+  for (int k = 0; k < n; k++) a[k].d = x[k] * x[k];
+  for (int k = 0; k < n; k += 3) a[k].i[1] = 0x3ff00000 + k;
+  for (int k = 0; k < n; k++) a[k].d += x[1];
+  for (int k = 0; k < n; k += 3) s += a[k].i[1] * x[4] * 1e-9;
+  return s;
+}"""
+PACKED = """
+struct __attribute__((packed)) value { int tag; union { double d; int i; } u; };
+double f(int n, const double *x) {
+  struct value a[64];
+  double s = 0;
+  for (int k = 0; k < n; k++)
+    if (k % 3 == 1) a[k].tag = 0, a[k].u.i = -k;
+    else a[k].tag = 1, a[k].u.d = x[k];
+  for (int k = 0; k < n; k++) s += a[k].tag ? a[k].u.d : a[k].u.i * x[0];
+  return s;
+}"""
 X = np.linspace(0.6, 1.5, 6)
 
 
@@ -147,3 +249,35 @@ def test_where_a_number_lies_after_all_second_derivatives_are_no_numbers(
     curvature = np.diag(outer(inner(kernel(NEXT, "c")))(np.linspace(0.4, 1.3, 9)))
     np.testing.assert_array_equal(np.isnan(curvature), np.arange(9) % 2 == 0)
     np.testing.assert_array_equal(curvature[1::2], 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "lang"), [(TAGGED, "c"), (SORTED, "c"), (VECTOR, "c++")], ids=["tagged", "sorted", "vector"]
+)
+def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal["c", "c++"]) -> None:
+    f = kernel(source, lang)
+    je.check_grads(f, (X,), order=1)
+    with pytest.raises(je.DifferentiationError):  # and no second ones that could hide those of a number
+        jax.jacfwd(jax.grad(f))(X)
+
+
+@pytest.mark.parametrize(
+    ("source", "lost"),
+    [
+        (HALVES.replace("HALF", "0"), [0, 3]),
+        (HALVES.replace("HALF", "1"), [0, 3]),
+        (READ, [0, 2, 3, 5]),
+        (MOVED, [0, 1, 3]),
+    ],
+    ids=["low", "high", "read", "moved"],
+)
+def test_a_half_of_a_number_has_derivatives_that_are_no_numbers(source: str, lost: list[int]) -> None:
+    f = kernel(source, "c")
+    for gradient in (jax.grad(f)(X), jax.jacfwd(f)(X)):
+        assert np.flatnonzero(np.isnan(gradient)).tolist() == lost
+
+
+def test_a_double_between_words_has_no_halves_that_are_told_apart() -> None:
+    for derivative in (jax.grad, jax.jacfwd):
+        with pytest.raises(je.DifferentiationError, match="where a number may lie"):
+            derivative(kernel(PACKED, "c"))(X)

@@ -39,6 +39,7 @@ from jax_enzyme.ad.check.tape_addresses import Place, Sweep, name_of
 from jax_enzyme.ad.emit.emission import Forward, Reverse
 from jax_enzyme.ad.emit.nodes import TAKE
 from jax_enzyme.ad.emit.runtime import ARENA
+from jax_enzyme.ad.facts.half_numbers import JOIN_NAME
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer
@@ -574,7 +575,8 @@ def _is_adjoint(variable: I.Alloca) -> bool:
 def _adds_to(value: Value, old: Value) -> bool:
     """Whether a value is another one with terms added, each on the right; member by member for aggregates."""
     while value is not old:
-        if not isinstance(value, I.InsertValue | I.BinaryOp) or value.opcode not in ("insertvalue", "fadd"):
+        adds = isinstance(value, I.InsertValue | I.BinaryOp) and value.opcode in ("insertvalue", "fadd")
+        if not isinstance(value, I.Instruction) or not (adds or callee_name(value) == JOIN_NAME):
             return False
         value = value.operands[0]
     return True

@@ -26,11 +26,12 @@ from jax_enzyme.ad.facts import tagged
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Site
-from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
+from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type
+from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -93,7 +94,12 @@ class Adjoints:
         old = self._sums_here.get(value)
         if old is None and value not in self._within_block:
             old = self._builder.load(term.type, self._variable(value))
-        self._sums_here[value] = self._partials.add(old, term)
+        self._sums_here[value] = self._added(old, term)
+
+    def _added(self, old: Value | None, term: Value) -> Value:
+        if old is None or term.type != T.DOUBLE or not self._facts.activity.beside:
+            return self._partials.add(old, term)
+        return self._builder.call(self._runtime.join(), [old, term])
 
     def enter_block(self, block: BasicBlock) -> None:
         """Notes which functions of what a block calls itself: the partial of a sine is the cosine beside it."""
@@ -118,6 +124,10 @@ class Adjoints:
             case I.Load() if instruction in self._facts.activity.halves:
                 shadow = self._sources.shadow(instruction.operands[0])
                 HalfWord(self._builder, shadow, instruction.type).read_backward()
+            case I.Load() if self._facts.half_beside(instruction):
+                shadow, adjoint = self._sources.shadow(instruction.operands[0]), self.take(instruction)
+                varies = self._builder.fcmp("une", adjoint, zero(adjoint.type))
+                HalfWord(self._builder, shadow, instruction.type).read_backward(varies)
             case I.Load():
                 if T.is_int(instruction.type):
                     self._check_bits(instruction)
@@ -133,7 +143,7 @@ class Adjoints:
                 if self._sums.add(instruction, pointer, adjoint):
                     return
                 old = load_number(self._builder, adjoint.type, pointer, align)
-                store_number(self._builder, self._partials.add(old, adjoint), pointer, align)
+                store_number(self._builder, self._added(old, adjoint), pointer, align)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():
@@ -293,10 +303,11 @@ class Adjoints:
             held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""
             raise self._facts.refused(call, MIXED_COPY, held=held)
+        pattern = replace(pattern, joined=bool(self._facts.activity.beside))
         return self._runtime.helper(pattern.name, pattern.text()) if pattern.pieces else None
 
     def _numbers_adjoint(self, kind: T.FloatType) -> Function:
-        return self._runtime.copy_adjoint(kind, kind == T.DOUBLE and bool(self._facts.activity.halves))
+        return self._runtime.copy_adjoint(kind, kind == T.DOUBLE and self._facts.activity.has_codes)
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 
@@ -309,6 +320,8 @@ class Adjoints:
         rule = active_rule(self._facts.module, self._facts.origin.get(instruction, instruction), self._facts.rules)
         names = variables_of(instruction)
         adjoint = self.take(instruction)
+        if self._facts.activity.beside and adjoint.type == T.DOUBLE:
+            adjoint = lasting(self._builder, adjoint)
         quotients: dict[tuple[Value, Value], Value] = {}
         for index, partial in nonzero_partials(rule):
             operand = instruction.operands[index]

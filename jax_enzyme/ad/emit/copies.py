@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jax_enzyme.ad.facts.half_numbers import JOIN
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.words import Piece, Words
@@ -36,21 +37,23 @@ repeat in the whole object."""
 
 @dataclass(frozen=True)
 class Pattern:
-    """Numbers, or pointers, at offsets in a record of `period` bytes; 0: there is one record alone."""
+    """Numbers, or pointers, at offsets in a record of `period` bytes; 0: there is one record alone. `joined`: halves of
+    words may be integers."""
 
     period: int
     pieces: tuple[Piece, ...]
+    joined: bool = False
 
     @property
     def name(self) -> str:
         parts = "".join(f".{offset}{type_}" for offset, type_ in self.pieces)
-        return f"je.copy.records.{self.period}{parts}"
+        return f"je.copy.{'words' if self.joined else 'records'}.{self.period}{parts}"
 
     def text(self) -> str:
         """The function that does it, in LLVM IR: void (to, from, bytes)."""
         last = len(self.pieces) - 1
         moves = self.pieces[0][1] == T.PTR
-        return _TEXT.format(
+        text = _TEXT.format(
             name=self.name,
             unit=self.period or 1,
             one="true" if self.period == 0 else "false",
@@ -59,13 +62,15 @@ class Pattern:
             down="\n".join(self._step("down", i) for i in reversed(range(len(self.pieces)))),
             last=last,
         )
+        return text + JOIN if self.joined else text
 
     def _step(self, way: str, index: int) -> str:
         offset, type_ = self.pieces[index]
         onward = index + (1 if way == "up" else -1)
         after = f"{way}.{onward}.test" if 0 <= onward < len(self.pieces) else f"{way}.next"
         names = {"v": f"{way}.{index}", "type": type_, "zero": zero_text(type_)}
-        body = (_MOVE if type_ == T.PTR else _ADD).format(**names)
+        total = (_JOINED if self.joined and type_ == T.DOUBLE else _SUM).format(**names)
+        body = (_MOVE if type_ == T.PTR else _ADD).format(**names, sum=total)
         return _STEP.format(**names, way=way, offset=offset, end=offset + _size(type_), after=after, body=body)
 
 
@@ -160,9 +165,11 @@ _MOVE = """  %{v}.y = load {type}, ptr %{v}.from, align 1
 _ADD = """  %{v}.x = load {type}, ptr %{v}.to, align 1
   store {type} {zero}, ptr %{v}.to, align 1
   %{v}.y = load {type}, ptr %{v}.from, align 1
-  %{v}.sum = fadd reassoc nsz contract {type} %{v}.y, %{v}.x
+  %{v}.sum = {sum}
   store {type} %{v}.sum, ptr %{v}.from, align 1
 """
+_SUM = "fadd reassoc nsz contract {type} %{v}.y, %{v}.x"
+_JOINED = "call double @je.join.words(double %{v}.y, double %{v}.x)"
 _TEXT = """
 define internal void @{name}(ptr %to, ptr %from, i64 %bytes) nounwind {{
 entry:

@@ -268,7 +268,10 @@ class _Emitter(ShadowedCopy):
             case I.Store():
                 self._store(instruction, twin)
             case I.Load():
-                if self.carries(instruction):
+                if self.carries(instruction) and self.facts.half_beside(instruction):
+                    half = HalfWord(self.builder, self.shadow(instruction.operands[0]), instruction.type)
+                    self.companions[instruction] = half.tangent(instruction.type)
+                elif self.carries(instruction):
                     self._access(instruction, twin)
                 elif instruction in self.facts.activity.halves:
                     self._check_half(instruction)

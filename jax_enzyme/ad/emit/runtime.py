@@ -13,7 +13,7 @@ The functions of arenas (`rules/arena.ll`) are only declared here: forward mode 
 
 from __future__ import annotations
 
-from jax_enzyme.ad.facts.half_numbers import JOINED_WORDS
+from jax_enzyme.ad.facts.half_numbers import JOIN, JOIN_NAME, JOINED_WORDS
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
 from jax_enzyme.analysis.words import Words
@@ -151,6 +151,10 @@ class Runtime:
         text = _COPY_TEXT.replace("NAME", name).replace("JOIN", join).replace("TOTAL", total)
         text = text.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
         return self.helper(name, text.replace("ZERO", zero_text(kind)))
+
+    def join(self) -> Function:
+        """What two shadows of words have together, some of whose halves may be integers."""
+        return self.helper(JOIN_NAME, JOIN)
 
     def aligned_copy_adjoint(self, kind: T.FloatType) -> Function:
         self.copy_adjoint(kind)

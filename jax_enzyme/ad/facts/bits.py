@@ -75,25 +75,48 @@ class BitChecks:
     numbers: Mapping[MemoryObject, Buffer]
     origin: Mapping[Value, I.Instruction]
 
-    def tagged(self) -> frozenset[I.Instruction]:
-        """What is computed of integers that share their place with numbers, where nothing else is done with bits."""
-        found: set[I.Instruction] = set()
+    def tagged(self) -> tuple[frozenset[I.Instruction], frozenset[I.Load]]:
+        """What is computed of integers that share their place with numbers, and those of them that are shorter than
+        these, where nothing else is done with bits."""
+        found = set[I.Instruction]()
+        nothing = frozenset[I.Instruction](), frozenset[I.Load]()
         in_frames = any(buffer.role != "primal" for buffer in self.numbers.values())
-        plain: PlainWords | None = None
+        words = {word for _, _, lost in self._read_as_integers for word, lossy in lost.items() if lossy}
+        if not words:
+            return nothing
+        shorter = frozenset[I.Load]()
+        # In a derivative the codes that tell what was read are constants, and would hide what numbers depend on.
+        if not in_frames and any(word.type == T.I32 for word in words):
+            shorter = frozenset(self._shorter)
+        plain = PlainWords(self.points_to, self.activity, in_frames, shorter)
+        if not all(map(plain.may_be, words)):
+            return nothing
         for users, fields, lost in self._read_as_integers:
-            words = [source for source, lossy in lost.items() if lossy]
-            if words:
-                plain = plain or PlainWords(self.points_to, self.activity, in_frames)
-            for type_ in dict.fromkeys(word.type for word in words):
-                of_type = computed_of([word for word in words if word.type == type_], users, fields)
-                if of_type is None or plain is None or not all(map(plain.may_be, words)):
-                    return frozenset()
-                found |= of_type
-        return frozenset(found)
+            kinds: dict[tuple[T.Type, bool], list[I.Instruction]] = {}
+            for word in lost:
+                if word in words:
+                    kinds.setdefault((word.type, word in shorter), []).append(word)
+            for (_, is_shorter), of_kind in kinds.items():
+                computed = computed_of(of_kind, users, fields, may_be_kept=not is_shorter)
+                if computed is None:
+                    return nothing
+                found |= computed
+        return frozenset(found), frozenset(filter(plain.may_be, shorter))
+
+    @property
+    def _shorter(self) -> Iterator[I.Load]:
+        """What is read of halves of the doubles that may be there, where nothing else that varies is."""
+        for _, _, lost in self._read_as_integers:
+            yield from (i for i in lost if isinstance(i, I.Load) and self._is_half(i))
+
+    def _is_half(self, access: I.Load | I.Store) -> bool:
+        numbers = self.activity.numbers
+        return I.accessed_value(access).type == T.I32 and numbers.are_doubles(access) and numbers.are_words(access)
 
     def refused(self) -> Iterator[tuple[I.Instruction, Cause]]:
         """Instructions that cannot be differentiated, and why."""
         yield from self._arithmetic()
+        yield from ((load, HELD) for load in self.activity.beside if not self._is_half(load))
         for function in self.points_to.functions:
             for instruction in function.instructions():
                 if isinstance(instruction, I.Store | I.Load) and (cause := self._access(instruction)):
@@ -297,7 +320,9 @@ class BitChecks:
         original = self.origin.get(access, access)
         if not isinstance(access, I.Store) or access.operands[0] in self._computed:
             return False
-        if is_integer_of_c(self.module, original):
+        if self.activity.keeps_beside(access.operands[1]) and not self._is_half(access):
+            return False
+        if is_integer_of_c(self.module, original) or self.activity.keeps_beside(access.operands[1]):
             return takes_half(self.module, self.activity, access, original)
         value = access.operands[0]
         if not isinstance(value.type, T.IntType) or value.type.bits >= WORD or value in self.activity.varied:

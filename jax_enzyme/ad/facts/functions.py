@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from jax_enzyme.ad.facts.causes import GLOBAL, Cause
+from jax_enzyme.ad.facts.causes import GLOBAL, HELD, Cause
 from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.ad.facts.nowhere import Nowhere
@@ -232,6 +232,13 @@ class Facts:
             return isinstance(value, I.Instruction) and not isinstance(value, ends) and not only_decides(value)
 
         return frozenset(reached(chosen, made_of, passes))
+
+    def half_beside(self, load: I.Load) -> bool:
+        """Whether an integer is read in a half of a word that may be a double, which its shadow tells. Raises
+        DifferentiationError where other threads may be at the same shadow."""
+        if load in self.activity.beside and self.execution is not ALONE:
+            raise self.refused(load, HELD)
+        return load in self.activity.beside
 
     def refused(self, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
         return refuse(self.module, self.origin.get(instruction, instruction), cause, **words)

@@ -13,11 +13,20 @@ codes that are no numbers (signalling ones, so that whatever is added to them ma
     both        load, store     of numbers need nothing: what they meet is NaN
     reverse     copy of words   joins the codes of what was read in the copy with those of what was copied
 
+An `int` beside `double` in a union (`Activity.beside`) is read ahead of the tag as well, and words are copied in
+registers:
+
+    forward     load integer    its tangent is NaN where that of the word is not the code of this half, else zero
+    reverse     load integer    its code joins what is there where its own adjoint is not zero
+                sums            of adjoints join codes as copies do
+                arithmetic      makes lasting NaN of the codes of its result
+
 Integers that only decide (what is compared, counted and indexed with) have no part in that.
 """
 
 from __future__ import annotations
 
+from jax_enzyme.ad.facts.tagged import tangent
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.number_bytes import WORD
 from jax_enzyme.analysis.tbaa import is_equivalenced, is_fortran_integer, number_access
@@ -46,6 +55,14 @@ JOINED_WORDS = f"""\
   %word = select i1 %no.left, double %x, double %one
 """
 """The shadow `%word` that two, `%x` and `%y`, have together, in LLVM IR: their `%sum` makes lasting NaN of codes."""
+JOIN_NAME = "je.join.words"
+JOIN = f"""
+define internal double @{JOIN_NAME}(double %y, double %x) alwaysinline nounwind {{
+  %sum = fadd reassoc nsz contract double %y, %x
+{JOINED_WORDS}  ret double %word
+}}
+"""
+"""It as a function."""
 _NOTHING = const_float(T.DOUBLE, 0.0)
 _LASTING = const_float(T.DOUBLE, float("nan"))
 
@@ -71,7 +88,7 @@ class HalfWord:
         within = builder.binary("and", address, const_int(T.I64, WORD // 8 - 1))
         self._is_upper = builder.icmp("uge", within, const_int(T.I64, _HALF))
         self._place = builder.gep(T.I8, shadow, [builder.binary("sub", const_int(T.I64, 0), within)])
-        old = builder.load(T.DOUBLE, self._place)
+        self._old = old = builder.load(T.DOUBLE, self._place)
         old.metadata = number_access(T.DOUBLE)
         self._bits = builder.cast("bitcast", old, T.I64)
         self._is_zero = builder.fcmp("oeq", old, _NOTHING)
@@ -87,10 +104,15 @@ class HalfWord:
         rest_gone = self._builder.binary("or", self._is_zero, self._is(self._code(_UPPER, _LOWER)))
         self._keep(self._builder.select(rest_gone, _NOTHING, self._number(_LOWER, _UPPER)))
 
-    def read_backward(self) -> None:
-        """An integer was read."""
+    def tangent(self, kind: T.Type) -> Value:
+        """That of the integer: of no number, as far as is known, where the word has none."""
+        return tangent(self._builder, kind, [self._builder.select(self._is_known, const_int(T.I64, 0), self._bits)])
+
+    def read_backward(self, varies: Value | None = None) -> None:
+        """An integer was read; `varies` says whether something that depends on it was computed of it, if not always."""
         rest = self._builder.select(self._has_other(), _nan(_BOTH), _LASTING)
-        self._keep(self._builder.select(self._is_known, self._number(_LOWER, _UPPER), rest))
+        read = self._builder.select(self._is_known, self._number(_LOWER, _UPPER), rest)
+        self._keep(read if varies is None else self._builder.select(varies, read, self._old))
 
     def overwrite_backward(self) -> None:
         """An integer had taken the place of what there was."""
@@ -117,6 +139,12 @@ class HalfWord:
 
     def _keep(self, value: Value) -> None:
         self._builder.store(value, self._place).metadata = number_access(T.DOUBLE)
+
+
+def lasting(builder: Builder, adjoint: Value) -> Value:
+    """The adjoint of what is computed, and no copy of a word: none of its codes is one of what it is computed of."""
+    code = builder.binary("sub", builder.cast("bitcast", adjoint, T.I64), const_int(T.I64, _LOWER))
+    return builder.select(builder.icmp("ult", code, const_int(T.I64, _BOTH - _LOWER + 1)), _LASTING, adjoint)
 
 
 def _nan(code: int) -> ConstantFloat:

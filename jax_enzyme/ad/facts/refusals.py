@@ -71,8 +71,11 @@ def refuse_unprovable(
     module = points_to.module
     numbers = {points_to.objects[a]: buffer for a, buffer in words.buffers.items() if buffer.is_floating}
     bits = BitChecks(module, points_to, activity, numbers, origin or {})
-    while not (tagged := bits.tagged()) <= activity.tagged:  # and then perhaps what is computed of those, behind memory
-        activity = activity.tagging(activity.tagged | tagged)
+    while True:  # and then perhaps what is computed of those, behind memory
+        tagged, beside = bits.tagged()
+        if tagged <= activity.tagged and beside <= activity.beside:
+            break
+        activity = activity.tagging(activity.tagged | tagged, activity.beside | beside)
         bits = BitChecks(module, points_to, activity, numbers, origin or {})
     launders = any(map(partial(_launders, points_to), points_to.instructions()))
     check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})

@@ -16,16 +16,17 @@ no number's bits went into, is ever stored to or merged with: that stays refused
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from math import nan
 from typing import TypeAlias
 
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import Bytes
 from jax_enzyme.analysis.number_fields import NumberFields
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject, is_copy
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -37,12 +38,15 @@ from jax_enzyme.ir.values import Constant, ConstantFloat, Value, int_value
 _Place: TypeAlias = tuple[MemoryObject, Bytes]
 _CONVERSIONS = ("sitofp", "uitofp")
 _LEAST_NORMAL, _LEAST_NORMAL_FLOAT = 2.0**-1022, 2.0**-126
+_ANYWHERE = {size: Bytes(Congruence(0, size), size, whole=True) for size in (4, 8)}
 _QUIET_NAN = {T.I32: 0x7FC0_0000, T.I64: 0x7FF8_0000_0000_0000}
 
 
-def computed_of(words: Sequence[I.Instruction], users: Uses, fields: NumberFields) -> set[I.Instruction] | None:
+def computed_of(
+    words: Sequence[I.Instruction], users: Uses, fields: NumberFields, *, may_be_kept: bool = True
+) -> set[I.Instruction] | None:
     """What is computed of integers of one type that may be numbers' bits, on the way to numbers and to memory. None
-    where something else is made of one than a number of its value or the integer of a word."""
+    where something else is made of one than a number of its value or, where it `may_be_kept`, the integer of a word."""
     found, computed, onward = Reached[Value](words), set[Value](), dict[Value, list[Value]]()
     kept: list[Value] = []
     conversions: dict[I.Instruction, Value] = {}
@@ -63,7 +67,9 @@ def computed_of(words: Sequence[I.Instruction], users: Uses, fields: NumberField
     made = reached(computed, lambda value: onward.get(value, ()))
     ends = [value for value in kept if value in made]
     losing = led_to([*ends, *conversions.values()], found.all, lambda value: onward.get(value, ()))
-    if any(value.type != words[0].type for value in ends) or any(not isinstance(v.type, T.IntType) for v in losing):
+    if ends and (not may_be_kept or any(value.type != words[0].type for value in ends)):
+        return None
+    if any(not isinstance(v.type, T.IntType) for v in losing):
         return None
     narrow = {i for i in losing if isinstance(i, I.Phi | I.Select | I.Freeze) and i.type not in _QUIET_NAN}
     return {i for i in losing if isinstance(i, I.BinaryOp | I.Cast) and i in computed} | narrow | conversions.keys()
@@ -71,10 +77,11 @@ def computed_of(words: Sequence[I.Instruction], users: Uses, fields: NumberField
 
 class PlainWords:
     """Words that may be integers that no number's bits went into: one that was stored, one that was merged with them,
-    or what was computed of one. Each is all of a number, and no part of it is written. In the frames of a derivative
-    (`in_frames`), of which all is known at once, no two types share a place, but seem to."""
+    or what was computed of one. Each is all of a number, and no part of it is written, or it is one of the `shorter`
+    ones. In the frames of a derivative (`in_frames`), of which all is known at once, no two types share a place, but
+    seem to."""
 
-    def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool) -> None:
+    def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool, shorter: Set[I.Load]) -> None:
         self._numbers = activity.numbers
         self._onward: dict[Value, list[I.Instruction]] = {}
         self._loads: dict[MemoryObject, dict[Bytes, list[I.Load]]] = {}
@@ -91,12 +98,18 @@ class PlainWords:
                 places[item, part] = None
                 if not in_frames and T.is_int(instruction.operands[0].type):
                     written.setdefault(item, {})[part] = None
+        self._copies: dict[MemoryObject, dict[MemoryObject, None]] = {}
+        for call in points_to.instructions():
+            for copy in self._numbers.ranges.copied(call) if isinstance(call, I.CallBase) and is_copy(call) else ():
+                self._copies.setdefault(copy.item, {})[copy.to] = None
+                places.update(dict.fromkeys((copy.to, anywhere) for anywhere in _ANYWHERE.values()))
         parted = [
             load
             for item, parts in self._loads.items()
             for part, loads in parts.items()
             if _is_parted(part, (*self._numbers.of(item), *written.get(item, ())))
             for load in loads
+            if load not in shorter
         ]
         self._parted = reached(parted, self._moved_on)
         varied = [i for i in every if T.is_int(i.type) and i in activity.varied]
@@ -121,6 +134,7 @@ class PlainWords:
         if isinstance(value, tuple):
             item, part = value
             yield from (load for other, own in self._loads.get(item, {}).items() if part.meets(other) for load in own)
+            yield from ((to, _ANYWHERE[part.size]) for to in self._copies.get(item, ()) if part.size in _ANYWHERE)
             return
         for user in self._onward.get(value, ()):
             if isinstance(user, I.Store) and value is user.operands[0]:

@@ -119,7 +119,7 @@ class _Stream:
 
 def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Loop]) -> dict[I.Instruction, Gather]:
     """The loads of a function whose adjoints wait; `inert` are the loops that have no reverse."""
-    if recipes.execution is not ALONE or not recipes.choices.late_sums:
+    if recipes.execution is not ALONE or not recipes.choices.late_sums or facts.activity.beside:
         return {}
     found: dict[I.Instruction, Gather] = {}
     finder: _Finder | None = None

@@ -40,7 +40,7 @@ _MANY_PAIRS = 256
 
 def turned_loops(recipes: Recipes, facts: Facts) -> dict[Loop, int]:
     """The loops of a function that are turned, with the number of the last iteration of each."""
-    if recipes.execution is not ALONE or not recipes.choices.turned_loops or facts.activity.halves:
+    if recipes.execution is not ALONE or not recipes.choices.turned_loops or facts.activity.has_codes:
         return {}
     finder = _Finder(recipes, facts)
     return {loop: last for nest in recipes.code.loops if nest.parent is None for loop, last in finder.turned(nest)}

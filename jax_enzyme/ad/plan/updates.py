@@ -25,7 +25,7 @@ _MANY = 64
 def updates(recipes: Recipes, facts: Facts, late: Collection[Value]) -> frozenset[I.Instruction]:
     """The loads whose reverse overwrites a cotangent, and the stores that leave it for them. The adjoints of `late`
     loads are added behind their loops."""
-    if recipes.execution is not ALONE or not recipes.choices.later_writes or facts.activity.halves:
+    if recipes.execution is not ALONE or not recipes.choices.later_writes or facts.activity.has_codes:
         return frozenset()
     found: set[I.Instruction] = set()
     for block in recipes.code.cfg.rpo:
