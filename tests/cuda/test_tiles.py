@@ -40,6 +40,7 @@ _A, _B = _R.normal(size=(9, 10)), _R.normal(size=(10, 7))
 _P = _R.normal(size=(8, 2))
 _X = _R.normal(size=16)
 _Y = _R.normal(size=1024)
+_T = _R.normal(size=(40, 8))
 _C, _D = _R.normal(size=(16, 8)), _R.normal(size=(8, 16))
 
 
@@ -60,6 +61,30 @@ def _swizzled(x: np.ndarray) -> np.ndarray:
         t = np.concatenate([x[8 * p + i], x[i * i % 5 + p]])
         y += [sum((k + q) * s[(q + k) % 16] * t[q] for q in range(16)) for k in i]
     return y
+
+
+def _over(x: np.ndarray) -> np.ndarray:
+    """Of 12 iterations, the second store counts in the first half of the places, the first in the others."""
+    q = np.arange(48)
+    turned = 44 + 2 * (q % 4) - q
+    s = np.where(q < 24, x[turned] + x[turned + 1], x[q])
+    return np.array([np.sum(s * s * (q + t)) for t in range(4)])
+
+
+def _before(x: np.ndarray) -> np.ndarray:
+    y, s = np.zeros(4), np.zeros(48)
+    for p in range(2):
+        y += np.sum(s * s)
+        for i in range(0, 48, 4):
+            s[i : i + 4] = x[i + p : i + p + 4]
+            y += s[44 - i : 48 - i] * x[i : i + 4]
+    return y
+
+
+def _fewer(x: np.ndarray) -> np.ndarray:
+    q = np.arange(48)
+    rounds = x[:48], np.where(q < 42, x[1:], x[:48])
+    return np.array([np.sum(sum(s * s for s in rounds) * (q + t)) for t in range(4)])
 
 
 CASES = (
@@ -209,6 +234,81 @@ extern "C" __global__ void swizzled(const double *x, double *y) {
   y[i] = sum;
 }""",
         "x: f64[16], out y: f64[8]", 1, 8, (_X,), _swizzled(_X), None, 0, 528,
+    ),
+    # Loops of copies, of which one begins at the thread's number; they have the same number of iterations for each.
+    Tiled(
+        "begun", """
+extern "C" __global__ void begun(int k, const double *a, double *c) {
+  __shared__ double s[40][4], u[640];
+  int x = threadIdx.x, y = threadIdx.y;
+  double sum = 0;
+  for (int p = 0; p < k; p += 4) {
+    for (int i = 2 * y + x / 4; i < 40; i += 4) s[i][x % 4] = a[i * k + p + x % 4];
+    for (int i = 0; i < 40; i++) u[16 * i + 8 * y + x] = a[i * k + p + x % 4];
+    __syncthreads();
+    for (int q = 0; q < 40; q++) sum += s[q][x % 4] * s[39 - q][y] * u[16 * q + 8 - 8 * y + (x + 1) % 8];
+    __syncthreads();
+  }
+  c[8 * y + x] = sum;
+}""",
+        "k: i32, a: f64[40,k], out c: f64[2,8]", 1, (8, 2), (_T,),
+        np.tile(sum(_T[::-1, p : p + 2].T @ (_T[:, p : p + 4] * np.roll(_T[:, p : p + 4], -1, 1)) for p in (0, 4)), 2),
+        ("[40 x [4 x double]]", False), 0, 16,
+    ),
+    # A later iteration stores in the same place.
+    Tiled(
+        "over", """
+extern "C" __global__ void over(const double *x, double *y) {
+  __shared__ double s[48];
+  int t = threadIdx.x;
+  double sum = 0;
+  for (int i = t; i < 48; i += 4) {
+    s[i] = x[i];
+    s[44 + 2 * t - i] = x[i] + x[i + 1];
+  }
+  __syncthreads();
+  for (int q = 0; q < 48; q++) sum += s[q] * s[q] * (q + t);
+  y[t] = sum;
+}""",
+        "x: f64[49], out y: f64[4]", 1, 4, (_Y[:49],), _over(_Y[:49]), None,
+    ),
+    # What is read was stored in an earlier iteration, or an earlier round.
+    Tiled(
+        "before", """
+extern "C" __global__ void before(const double *x, double *y) {
+  __shared__ double s[48], u[48];
+  int t = threadIdx.x;
+  double sum = 0;
+  for (int i = t; i < 48; i += 4) s[i] = u[i] = 0;
+  for (int p = 0; p < 2; p++) {
+    __syncthreads();
+    for (int q = 0; q < 48; q++) sum += u[q] * u[q];
+    __syncthreads();
+    for (int i = t; i < 48; i += 4) {
+      s[i] = u[i] = x[i + p];
+      sum += s[44 + 2 * t - i] * x[i];
+    }
+  }
+  y[t] = sum;
+}""",
+        "x: f64[49], out y: f64[4]", 1, 4, (_Y[:49],), _before(_Y[:49]), None, 0, 976,
+    ),
+    # Threads have other numbers of iterations: a place keeps what it had.
+    Tiled(
+        "fewer", """
+extern "C" __global__ void fewer(const double *x, double *y) {
+  __shared__ double s[48];
+  int t = threadIdx.x;
+  double sum = 0;
+  for (int p = 0; p < 2; p++) {
+    for (int i = t; i < 48 - 6 * p; i += 4) s[i] = x[i + p];
+    __syncthreads();
+    for (int q = 0; q < 48; q++) sum += s[q] * s[q] * (q + t);
+    __syncthreads();
+  }
+  y[t] = sum;
+}""",
+        "x: f64[49], out y: f64[4]", 1, 4, (_Y[:49],), _fewer(_Y[:49]), None, 0, 800,
     ),
 )  # fmt: skip
 

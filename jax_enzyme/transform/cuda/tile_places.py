@@ -9,6 +9,10 @@ So an address is a number of three digits: 32 of 4 bytes each, which count x by 
 and two of 512 bytes, which count x by one. Nothing is asked about how the program computes it: quotients, remainders
 and masks of a thread's numbers are as good as the numbers. The table says for every address who stores there, or there
 are no digits.
+
+Where a thread stores in a loop that every thread runs equally often, the iteration is one more of its numbers:
+
+    for (i = y; i < 128; i += 32) s[i][x] = ...        y: 0 to 31; iterations: 0 to 3, each 32 rows on
 """
 
 from __future__ import annotations
@@ -18,33 +22,45 @@ from math import prod
 
 import numpy as np
 
-from jax_enzyme.analysis.folding import Numbers, evaluated
+from jax_enzyme.analysis.folding import Numbers, evaluated, wrapped
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Atom, Leaf, Polynomial
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.values import Value
+from jax_enzyme.transform.cuda.evening import Counter
 
 MEMBER = "bytes"
 """What counts the stores that write next to each other, beside the names of the thread's numbers: by how many bytes
 the address that is read from moves on."""
 
+Name = str | Loop
+"""What tells stores from one another: a thread's numbers, the iterations of loops, and `MEMBER`."""
+
 _MOST_DIGITS = 6
 
 
 class Threads:
-    """All threads of a block, and what expressions of their numbers are for each."""
+    """All threads of a block, in all iterations of some loops, and what expressions of their numbers are for each."""
 
-    def __init__(self, extents: Mapping[str, int]) -> None:
-        """By name, the fastest first."""
+    def __init__(self, extents: dict[Name, int], counters: Mapping[Loop, Sequence[Counter]] | None = None) -> None:
+        """By name, the fastest first; and what the loops count, from the outermost on."""
         self.extents = extents
         self.count = prod(extents.values())
-        number, self.numbers = np.arange(self.count, dtype=np.int64), dict[str, Numbers]()
+        number, self.numbers = np.arange(self.count, dtype=np.int64), dict[Name, Numbers]()
         for name, extent in extents.items():
             self.numbers[name] = number % extent
             number = number // extent
         self._table: dict[Value, Numbers | None] = {}
+        for loop, counted in (counters or {}).items():
+            for counter in counted:
+                start = evaluated(counter.start, self._table, self._given)
+                if start is not None and isinstance(counter.phi.type, T.IntType):
+                    bits = counter.phi.type.bits
+                    self._table[counter.phi] = wrapped(start + counter.step * self.numbers[loop], bits)
 
     def split(self, polynomial: Polynomial, *, zero: bool = False) -> tuple[Numbers, Polynomial]:
         """The part that follows from the thread's numbers, for all threads, and the rest. With `zero`, other atoms are
@@ -60,7 +76,10 @@ class Threads:
         return total, rest
 
     def _of(self, atom: Atom, zero: bool) -> Numbers | None:
-        found = evaluated(atom.value, self._table, self._given) if isinstance(atom, Leaf) else None
+        if isinstance(atom, Leaf):
+            found = evaluated(atom.value, self._table, self._given)
+        else:
+            found = self.numbers.get(atom.loop)
         if found is None:
             return np.zeros(self.count, np.int64) if zero else None
         return np.broadcast_to(np.asarray(found, np.int64), self.count)
@@ -75,7 +94,7 @@ class Digit:
 
     gap: int
     extent: int
-    counts: Mapping[str, int]
+    counts: Mapping[Name, int]
 
 
 @dataclass(frozen=True)
@@ -86,7 +105,7 @@ class Places:
     start: int
     size: int
     digits: tuple[Digit, ...]
-    first: Mapping[str, int]
+    first: Mapping[Name, int]
     addresses: Numbers
 
     def meets(self, other: Places) -> bool:

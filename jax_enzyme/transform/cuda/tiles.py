@@ -9,9 +9,10 @@ the next round, so that every number read from it would have to be kept, while i
 It is done for an array whose stores every thread of the block comes to, each at a place of its own, if what is stored
 is computed from indices, what all threads share, and inputs. A place is then known to be written by one thread,
 whose index follows from the address as digits follow from a number (`tile_places`). Several stores that copy numbers
-some bytes apart, as those of a `float4` do, are one store whose digits count them too. That a place holds what that
-thread stored in this round is what the kernel's barriers are there for: without them it would race. On a processor, a
-tile that is read across, as in a transpose, stays: there the copy is of use.
+some bytes apart, as those of a `float4` do, are one store whose digits count them too; and so are those of all
+iterations of a loop that every thread runs equally often. That a place holds what that thread stored in this round is
+what the kernel's barriers are there for: without them it would race. On a processor, a tile that is read across, as in
+a transpose, stays: there the copy is of use.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.folding import Numbers
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.polynomials import Atom, Leaf, Polynomial, emit
+from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial, emit
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.classes import dataclass
+from jax_enzyme.analysis.trips import run_through
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -38,12 +40,13 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.sameness import is_same
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantFloat, Value, int_value
-from jax_enzyme.signature.launch import Shape
+from jax_enzyme.signature.launch import MAX_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.evening import Counter, counters_of
 from jax_enzyme.transform.cuda.group import Group as Meetings
 from jax_enzyme.transform.cuda.group import prepare
 from jax_enzyme.transform.cuda.spaces import is_dynamic, uses
-from jax_enzyme.transform.cuda.tile_places import MEMBER, Digit, Group, Places, Threads, places
+from jax_enzyme.transform.cuda.tile_places import MEMBER, Digit, Group, Name, Places, Threads, places
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.private_globals import replace_in
 from jax_enzyme.transform.rewriting import count_iterations, split_before, substitute
@@ -83,28 +86,31 @@ _Guards = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class _Thread:
-    """Another thread, as code in block `here` finds its numbers, by their names; by how many bytes the loads in `moved`
-    are moved, a multiple of `step`."""
-
-    here: BasicBlock
-    numbers: Mapping[str, Value]
-    moved: frozenset[Value]
-    step: int
-
-
-@dataclass(frozen=True)
 class _Written:
-    """Stores of one block, where they store, and the loads of the first that have to be moved for the others."""
+    """Stores of one block, where they store, and the loads of the first that have to be moved for the others. `loops`
+    are those whose iterations are told apart too, from the outermost on, and `counters` what they count; `threads`: all
+    that store."""
 
     stores: tuple[I.Store, ...]
     places: Places
     moved: frozenset[Value]
+    threads: Threads
+    loops: tuple[Loop, ...]
+    counters: Mapping[Value, tuple[Loop, Counter]]
 
     @property
     def step(self) -> int:
         """What all distances by which they are moved are multiples of."""
         return gcd(self.places.first[MEMBER], *(digit.counts[MEMBER] for digit in self.places.digits))
+
+
+@dataclass(frozen=True)
+class _Thread:
+    """Another thread, as code in block `here` finds its numbers, by their names, and what it stored."""
+
+    here: BasicBlock
+    numbers: Mapping[Name, Value]
+    written: _Written
 
 
 _Plan = tuple[I.Load, _Written, tuple[Group, ...]]
@@ -132,7 +138,7 @@ class _Tile:
         self._layout = DataLayout(module)
         self._loops = Loops(cfg, Dominators(cfg))
         self._facts = Recurrences(kernel, self._loops, module)
-        self._extents = {n: e for n, e in zip(marks.THREADS, shape.block, strict=True) if e > 1}
+        self._extents: dict[Name, int] = {n: e for n, e in zip(marks.THREADS, shape.block, strict=True) if e > 1}
         self._threads = Threads(self._extents)
         self._counters: dict[Loop, Value] = {}
 
@@ -215,14 +221,36 @@ class _Tile:
         """Stores as one, whose values are those of the first, read some bytes further on."""
         members: list[tuple[Numbers, int]] = []
         moved: set[Value] = set()
-        for store in stores:
-            at, rest = self._threads.split(self._offset(store))
+        offsets = [self._offset(store) for store in stores]
+        repeats = self._repeats(self._facts.block_of[stores[0]], offsets)
+        if repeats is None:
+            return None
+        counters = {loop: counters_of(self._facts, loop) for loop in repeats}
+        threads = Threads({**self._extents, **dict(reversed(repeats.items()))}, counters) if repeats else self._threads
+        for store, offset in zip(stores, offsets, strict=True):
+            at, rest = threads.split(offset)
             by = self._moved(stores[0].operands[0], store.operands[0], moved) if store is not stores[0] else 0
             if rest.terms or by is None:
                 return None
             members.append((at, by))
-        found = places(self._threads, members, self._layout.store_size(stores[0].operands[0].type))
-        return None if found is None else _Written(tuple(stores), found, frozenset(moved))
+        found = places(threads, members, self._layout.store_size(stores[0].operands[0].type))
+        if found is None:
+            return None
+        known: dict[Value, tuple[Loop, Counter]] = {c.phi: (loop, c) for loop in repeats for c in counters[loop]}
+        return _Written(tuple(stores), found, frozenset(moved), threads, tuple(repeats), known)
+
+    def _repeats(self, block: BasicBlock, offsets: Iterable[Polynomial]) -> dict[Loop, int] | None:
+        """The loops in which stores of a block move on, from the outermost on, and how many iterations they have. None
+        where that differs between threads, not every iteration stores, or they are too many for places of their own."""
+        moving = [a.loop for offset in offsets for a in offset.atoms if isinstance(a, Iteration)]
+        if not moving:
+            return {}
+        outermost = min(moving, key=lambda loop: loop.depth)
+        found = run_through(self._facts, block, outermost.parent)
+        if found is None or found[0] not in self._common:
+            return None
+        repeats = {loop: count + 1 for loop, count in reversed(found[1].items())}
+        return repeats if self._threads.count * prod(repeats.values()) <= MAX_SHARED else None
 
     def _moved(self, one: Value, other: Value, moved: set[Value]) -> int | None:
         """How many bytes further on `other` reads than `one` does, being the same otherwise; the loads of `one`."""
@@ -262,6 +290,8 @@ class _Tile:
         if other is written or not other.places.meets(written.places):
             return False
         there, home, here = (self._facts.block_of[i] for i in (other.stores[0], written.stores[0], load))
+        if written.loops and there in written.loops[0]:
+            return True  # in a later iteration perhaps
         if there is home:
             return home.instructions.index(other.stores[-1]) > home.instructions.index(written.stores[0])
         if there is here and here.instructions.index(other.stores[0]) < here.instructions.index(load):
@@ -271,7 +301,7 @@ class _Tile:
     def _groups(self, load: I.Load, written: _Written) -> tuple[Group, ...] | None:
         """The digits of the address that is loaded from; None where it may be another."""
         here, there = self._facts.block_of[load], self._facts.block_of[written.stores[0]]
-        if load.type != written.stores[0].operands[0].type or not self._behind(written.stores[-1], there, load, here):
+        if load.type != written.stores[0].operands[0].type or not self._behind(written, there, load, here):
             return None
         conditions = self._facts.guards.at(here)
 
@@ -292,12 +322,13 @@ class _Tile:
 
         return grouped(self._offset(load).add_constant(-written.places.start), written.places.digits)
 
-    def _behind(self, store: I.Store, there: BasicBlock, load: I.Load, here: BasicBlock) -> bool:
-        """Does the load come after the store in the same round of the loops around the store?"""
-        around = self._loops.loop_of[there]
-        if around is not None and here not in around:
+    def _behind(self, written: _Written, there: BasicBlock, load: I.Load, here: BasicBlock) -> bool:
+        """Does the load come after the stores in the same round of the loops around them, and behind those whose
+        iterations are told apart?"""
+        around = written.loops[0].parent if written.loops else self._loops.loop_of[there]
+        if (around is not None and here not in around) or (written.loops and here in written.loops[0]):
             return False
-        return self._loops.precedes(store, load)
+        return self._loops.precedes(written.stores[-1], load)
 
     # -- what it wrote
 
@@ -305,13 +336,16 @@ class _Tile:
         """Can the value be computed again where it is loaded, without more work than a few additions, and from memory
         that neighbouring threads read side by side?"""
         here = self._facts.block_of[load]
-        seen = Reached([written.stores[0].operands[0]], lambda v: not self._known(v, here))
+        seen = Reached([written.stores[0].operands[0]], lambda v: not self._known(v, here, written))
         repeated = self._straight and self._loops.loop_of[here] is not None
         floating = 0
         for one in seen:
             if not isinstance(one, I.Instruction) or len(seen) > _LONGEST:
                 return False
             if callee_name(one) in self._extents:
+                continue
+            if one in written.counters:
+                seen.add([written.counters[one][1].start])
                 continue
             if callee_name(one) in (marks.LANE, marks.WARP):
                 return False
@@ -328,11 +362,13 @@ class _Tile:
             seen.add(choice if choice is not None else one.operands)
         return floating <= _ARITHMETIC
 
-    def _known(self, value: Value, here: BasicBlock) -> bool:
-        """Is a value the same for all threads, and there where the load is?"""
+    def _known(self, value: Value, here: BasicBlock, written: _Written) -> bool:
+        """Is a value the same for all threads when they store, and there where the load is?"""
         if not isinstance(value, I.Instruction):
             return True
         home = self._facts.block_of[value]
+        if written.loops and home in written.loops[0]:
+            return False
         return self._uniform.uniform(value) and (home is here or self._loops.dominators.dominates(home, here))
 
     def _side_by_side(self, load: I.Load, written: _Written, groups: tuple[Group, ...]) -> bool:
@@ -345,10 +381,10 @@ class _Tile:
                 for name, count in digit.counts.items():
                     writer[name] = writer[name] + count * own
         thread = np.zeros(self._threads.count, np.int64)
-        for name, extent in reversed(self._extents.items()):
+        for name, extent in reversed(written.threads.extents.items()):
             thread = thread * extent + writer[name].clip(0, extent - 1)
-        own, rest = self._threads.split(self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial)
-        if any(self._threads.split(Polynomial.atom(atom))[1].terms == {} for atom in rest.atoms):
+        own, rest = written.threads.split(self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial)
+        if any(written.threads.split(Polynomial.atom(atom))[1].terms == {} for atom in rest.atoms):
             return False
         steps = np.abs(np.diff(own[thread] + (writer[MEMBER] if load in written.moved else 0)))
         near = (steps == 0) | (steps == self._layout.alloc_size(load.type))
@@ -393,15 +429,14 @@ class _Tile:
         block = next(b for b in self._kernel.blocks if load in b.instructions)
         rest = split_before(self._kernel, block, block.instructions.index(load))
         at = Builder(block)
-        here, numbers = self._facts.block_of[load], self._numbers(at, written, groups)
-        thread = _Thread(here, numbers, written.moved, written.step)
+        thread = _Thread(self._facts.block_of[load], self._numbers(at, written, groups), written)
         at, value = self._again(at, written.stores[0].operands[0], thread, {}, ())
         at.br(rest)
         return value
 
-    def _numbers(self, at: Builder, written: _Written, groups: tuple[Group, ...]) -> dict[str, Value]:
+    def _numbers(self, at: Builder, written: _Written, groups: tuple[Group, ...]) -> dict[Name, Value]:
         """The numbers of the thread that wrote, and which of the stores it was."""
-        found: dict[str, Value] = {name: const_int(T.I32, n) for name, n in written.places.first.items()}
+        found: dict[Name, Value] = {name: const_int(T.I32, n) for name, n in written.places.first.items()}
         for group in groups:
             number = emit(at, group.number, T.I32, self._operand)
             for divisor, modulus, digit in group:
@@ -426,12 +461,18 @@ class _Tile:
     def _again(self, at: Builder, value: Value, thread: _Thread, made: _Made, guards: _Guards) -> tuple[Builder, Value]:
         """The value as another thread computes it, and where to go on. `guards` have to hold for what is read to be
         there: where one does not, anything may be read instead."""
-        if self._known(value, thread.here) or value in made:
+        if self._known(value, thread.here, thread.written) or value in made:
             return at, made.get(value, value)
         assert isinstance(value, I.Instruction)
         name = callee_name(value)
         if name in thread.numbers:
             return at, thread.numbers[name]
+        if value in thread.written.counters:
+            loop, counter = thread.written.counters[value]
+            at, start = self._again(at, counter.start, thread, made, guards)
+            number = at.cast("zext", thread.numbers[loop], T.I64)
+            made[value] = replace(counter, start=start).after(at, number, ())
+            return at, made[value]
         choice = self._choice(value)
         if choice is not None:
             choose = self._selected if self._straight else self._chosen
@@ -443,10 +484,10 @@ class _Tile:
             copy.operands.append(again)
         if isinstance(value, I.Load):
             base = self._base(value)
-            if value in thread.moved and int_value(thread.numbers[MEMBER]) != 0:
+            if value in thread.written.moved and int_value(thread.numbers[MEMBER]) != 0:
                 copy.operands[0] = at.gep(T.I8, copy.operands[0], [at.cast("sext", thread.numbers[MEMBER], T.I64)])
                 assert isinstance(copy, I.Load)
-                copy.align = gcd(self._layout.alignment(value), thread.step)
+                copy.align = gcd(self._layout.alignment(value), thread.written.step)
             for guard in guards:
                 copy.operands[0] = at.select(guard, copy.operands[0], base)
         copy.metadata = []
