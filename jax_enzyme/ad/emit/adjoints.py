@@ -320,7 +320,7 @@ class Adjoints:
         rule = active_rule(self._facts.module, self._facts.origin.get(instruction, instruction), self._facts.rules)
         names = variables_of(instruction)
         adjoint = self.take(instruction)
-        if self._facts.activity.beside and adjoint.type == T.DOUBLE:
+        if self._facts.activity.beside and T.scalar(adjoint.type) == T.DOUBLE:
             adjoint = lasting(self._builder, adjoint)
         quotients: dict[tuple[Value, Value], Value] = {}
         for index, partial in nonzero_partials(rule):

@@ -26,6 +26,8 @@ Integers that only decide (what is compared, counted and indexed with) have no p
 
 from __future__ import annotations
 
+from math import nan
+
 from jax_enzyme.ad.facts.tagged import tangent
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.number_bytes import WORD
@@ -64,7 +66,7 @@ define internal double @{JOIN_NAME}(double %y, double %x) alwaysinline nounwind 
 """
 """It as a function."""
 _NOTHING = const_float(T.DOUBLE, 0.0)
-_LASTING = const_float(T.DOUBLE, float("nan"))
+_LASTING = const_float(T.DOUBLE, nan)
 
 
 def takes_half(module: Module, activity: Activity, store: I.Store, original: I.Instruction) -> bool:
@@ -143,8 +145,11 @@ class HalfWord:
 
 def lasting(builder: Builder, adjoint: Value) -> Value:
     """The adjoint of what is computed, and no copy of a word: none of its codes is one of what it is computed of."""
-    code = builder.binary("sub", builder.cast("bitcast", adjoint, T.I64), const_int(T.I64, _LOWER))
-    return builder.select(builder.icmp("ult", code, const_int(T.I64, _BOTH - _LOWER + 1)), _LASTING, adjoint)
+    vector = adjoint.type
+    words = T.VectorType(vector.count, T.I64, vector.scalable) if isinstance(vector, T.VectorType) else T.I64
+    code = builder.binary("sub", builder.cast("bitcast", adjoint, words), const_int(words, _LOWER))
+    known = builder.icmp("ult", code, const_int(words, _BOTH - _LOWER + 1))
+    return builder.select(known, const_float(adjoint.type, nan), adjoint)
 
 
 def _nan(code: int) -> ConstantFloat:
