@@ -17,6 +17,7 @@
 #include "kept_memory.h"
 #include "kernel_table.h"
 #include "sharing.h"
+#include "thrown.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace jax_enzyme {
@@ -56,19 +57,22 @@ std::string FailureText(const KernelState& state, int64_t status) {
 // Which batch element is the first that failed, as far as it is known.
 class FirstFailure {
  public:
-  // `status` is what the entry returned for elements from `lo` on.
-  void Note(int64_t lo, int64_t status) {
+  // `status` is what the entry returned for elements from `lo` on, `thrown` the exception that left it.
+  void Note(int64_t lo, int64_t status, std::string thrown) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (lo >= from_) return;
     from_ = lo;
+    thrown_ = std::move(thrown);
     element_ = FailureElement(status) == kManyElements ? -1 : lo + FailureElement(status);
   }
   int64_t element() const { return element_; }  // -1 where it is not known
+  const std::string& thrown() const { return thrown_; }
 
  private:
   std::mutex mutex_;
   int64_t from_ = INT64_MAX;
   int64_t element_ = -1;
+  std::string thrown_;
 };
 
 // " in batch element 3", or "(1, 0)" of a batch of several dimensions; nothing where there is no batch. Of an array
@@ -83,8 +87,12 @@ std::string Element(const KernelState& state, int64_t element, int32_t device) {
   return " in batch element " + index + (device > 0 ? " of the part on device " + std::to_string(device) : "");
 }
 
-ffi::Error Describe(const KernelState& state, int64_t status, const std::string& where) {
+ffi::Error Describe(const KernelState& state, int64_t status, const std::string& where, const std::string& thrown) {
   const std::string kernel = "kernel `" + state.name + "` ";
+  if (!thrown.empty()) {
+    return ffi::Error(ffi::ErrorCode::kAborted, kernel + "failed" + where + ": " + thrown +
+                                                    ", thrown by a library: no `catch` of the kernel's sees it");
+  }
   if (const std::string text = FailureText(state, status); !text.empty()) {
     return ffi::Error(ffi::ErrorCode::kAborted, kernel + "failed" + where + ": " + text);
   }
@@ -107,16 +115,8 @@ ffi::Error Describe(const KernelState& state, int64_t status, const std::string&
   return ffi::Error(ffi::ErrorCode::kInternal, kernel + "failed with the unknown code " + std::to_string(status));
 }
 
-// Calls the entry. An exception that an outside library throws through it ends the call, not the process.
-int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strides, int64_t lo, int64_t hi,
-              const Team* team) {
-  try {
-    return state.entry(const_cast<void**>(bases), strides, lo, hi, team);
-  } catch (...) {
-    return static_cast<int64_t>(static_cast<uint64_t>(Failure::kException) << 32 | static_cast<uint64_t>(kManyElements)
-                                                                                       << 40);
-  }
-}
+constexpr int64_t kLeftByException =
+    static_cast<int64_t>(static_cast<uint64_t>(Failure::kException) << 32 | static_cast<uint64_t>(kManyElements) << 40);
 
 // Runs the batch elements [lo, hi), numbered through all batch dimensions; the innermost one runs inside the entry.
 int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi, const Team* team,
@@ -127,8 +127,11 @@ int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64
   const size_t inner = state.batch.sizes.size() - 1;
   const int64_t* inner_strides = &state.batch.strides[inner * buffers];
   const auto enter = [&](void* const* at, int64_t start, int64_t stop) {
-    const int64_t status = Enter(state, at, inner_strides, start, stop, team);
-    if (status != 0) failure.Note(lo, status);
+    const auto call = [&] { return state.entry(const_cast<void**>(at), inner_strides, start, stop, team); };
+    int64_t status = 0;
+    std::string thrown;
+    if (!Returns(call, &status, &thrown)) status = kLeftByException;
+    if (status != 0) failure.Note(lo, status, std::move(thrown));
     return status;
   };
   if (inner == 0) return enter(bases, lo, hi);
@@ -174,7 +177,8 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
   FirstFailure failure;
   const int64_t status = RunShared(
       *crew, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
-  return status == 0 ? ffi::Error::Success() : Describe(*state, status, Element(*state, failure.element(), device));
+  return status == 0 ? ffi::Error::Success()
+                     : Describe(*state, status, Element(*state, failure.element(), device), failure.thrown());
 }
 
 ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std::string_view name,

@@ -11,6 +11,8 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "abi.h"
 #include "float_environment.h"
 #include "processors.h"
+#include "thrown.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace jax_enzyme {
@@ -260,9 +263,22 @@ struct CrewTeam : Team {
   explicit CrewTeam(Crew& crew) : Team{&Run}, crew(crew) {}
   ~CrewTeam() { crew.Close(); }
 
+  // No exception may leave it into the kernel's code: that of the first iteration to throw ends the whole call.
   static int64_t Run(const Team* team, Stretch stretch, void* context, int64_t count, int64_t grain) {
-    return RunShared(static_cast<const CrewTeam*>(team)->crew, count, grain,
-                     [=](int64_t first, int64_t last) { return stretch(context, first, last); });
+    try {
+      return RunShared(static_cast<const CrewTeam*>(team)->crew, count, grain,
+                       [=](int64_t first, int64_t last) { return Guarded(stretch, context, first, last); });
+    } catch (const std::exception& exception) {
+      LeaveKernel(exception.what());
+    }
+  }
+
+  static int64_t Guarded(Stretch stretch, void* context, int64_t first, int64_t last) {
+    const auto call = [=] { return stretch(context, first, last); };
+    int64_t result = 0;
+    std::string thrown;
+    if (!Returns(call, &result, &thrown)) throw std::runtime_error(thrown);
+    return result;
   }
 
   Crew& crew;

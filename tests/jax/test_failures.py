@@ -102,6 +102,19 @@ def test_a_failing_kernel_has_the_name_of_its_source() -> None:
             jax.block_until_ready(failing(3.0))
 
 
+def test_an_exception_that_a_library_throws_ends_the_call() -> None:
+    source = """
+#include <string>
+extern "C" double k(double x) {
+    try { return std::stoi(std::string(x > 2 ? "x" : "3")) * x * x; } catch (...) { return 0; }
+}"""
+    kernel = je.kernel(source, "k", "x: f64 -> f64", lang="c++")
+    for failing in (kernel, jax.grad(kernel), lambda x: jax.vmap(kernel)(jnp.stack([1.0, x]))):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="`std::invalid_argument`: stoi: no conversion"):
+            jax.block_until_ready(failing(3.0))
+    assert kernel(2.0) == 12 and jax.grad(kernel)(2.0) == 12
+
+
 def test_denormals_are_kept() -> None:
     half = je.kernel("double half(double x) { return x * 0.5; }", "half", "x: f64 -> f64", lang="c")
     tiny = np.float64(5e-324) * 2
