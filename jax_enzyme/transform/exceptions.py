@@ -21,6 +21,16 @@ _BASES = {
     "bad_optional_access": "exception", "bad_variant_access": "exception",
 }  # fmt: skip
 _STANDARD = "_ZTISt"
+_OF_LIBCXX = {
+    "_ZTINSt3__112system_errorE": "_ZTISt13runtime_error",
+    "_ZTINSt3__18ios_base7failureE": "_ZTINSt3__112system_errorE",
+    "_ZTINSt3__14__fs10filesystem16filesystem_errorE": "_ZTINSt3__112system_errorE",
+    "_ZTINSt3__111regex_errorE": "_ZTISt13runtime_error",
+    "_ZTINSt3__112future_errorE": "_ZTISt11logic_error",
+    "_ZTINSt3__117bad_function_callE": "_ZTISt9exception",
+    "_ZTINSt3__112bad_weak_ptrE": "_ZTISt9exception",
+}
+"""Classes that libc++ has in its own namespace, and their bases."""
 
 
 def is_kind_of(module: Module, thrown: str, caught: str) -> bool:
@@ -40,6 +50,8 @@ def _bases(module: Module, name: str) -> list[str]:
     if known is not None:
         # At another address, the handler would have to be given that.
         return [b.type for b in known if not b.is_virtual and b.offset == 0]
+    if name in _OF_LIBCXX:
+        return [_OF_LIBCXX[name]]
     if name.startswith(_STANDARD):
         plain = name.removeprefix(_STANDARD).lstrip("0123456789")
         base = _BASES.get(plain)

@@ -115,6 +115,19 @@ extern "C" double k(double x) {
     assert kernel(2.0) == 12 and jax.grad(kernel)(2.0) == 12
 
 
+def test_classes_of_exceptions_of_libcxx_are_caught_as_their_bases() -> None:
+    source = """
+#include <ios>
+extern "C" double k(double x) {
+    try {
+        if (x > 2) throw std::ios_base::failure("own");
+        return x * x;
+    } catch (const std::logic_error &) { return 0; } catch (const std::runtime_error &) { return -3 * x; }
+}"""
+    kernel = je.kernel(source, "k", "x: f64 -> f64", lang="c++")
+    assert (kernel(2.0), kernel(4.0), jax.grad(kernel)(4.0)) == (4, -12, -3)
+
+
 def test_denormals_are_kept() -> None:
     half = je.kernel("double half(double x) { return x * 0.5; }", "half", "x: f64 -> f64", lang="c")
     tiny = np.float64(5e-324) * 2
