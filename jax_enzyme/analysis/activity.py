@@ -77,8 +77,8 @@ class Activity:
         self.halves = frozenset(i for i, counts in self._integers.items() if counts and self._may_be_half(i))
         """Integers that are read where a number that varies may be. A right program reads none of its bytes so; but
         what becomes of them would be as useful as the number."""
-        self._memory_beside = self._memory_of(beside)
-        self._memory_of_halves = self._memory_of(self.halves) | self._memory_beside
+        held = [points_to.of(load.operands[0]) for load in self.halves]
+        self._memory_of_halves = frozenset[MemoryObject]().union(*held)
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
         self._all_useful = outputs is None
@@ -107,15 +107,9 @@ class Activity:
         return bool(self.halves or self.beside)
 
     def keeps_halves(self, pointer: Value) -> bool:
-        """Whether such integers are read in memory that a pointer may lead to."""
-        return not self._memory_of_halves.isdisjoint(self._points_to.of(pointer))
-
-    def keeps_beside(self, pointer: Value) -> bool:
-        """The same of those that are shorter than the numbers of a union."""
-        return not self._memory_beside.isdisjoint(self._points_to.of(pointer))
-
-    def _memory_of(self, loads: Iterable[I.Load]) -> frozenset[MemoryObject]:
-        return frozenset[MemoryObject]().union(*(self._points_to.of(load.operands[0]) for load in loads))
+        """Whether such integers may be read in memory that a pointer may lead to. Those beside numbers are also read of
+        copies of what they were stored in: any memory may have them."""
+        return bool(self.beside) or not self._memory_of_halves.isdisjoint(self._points_to.of(pointer))
 
     def _integer_reads(self) -> Iterator[tuple[I.Load, bool]]:
         """What Fortran and C read as integers (no words that are copied: these may be numbers), and whether for more

@@ -152,6 +152,21 @@ double f(int n, const double *x) {
   free(a), free(b);
   return s;
 }"""
+SHARED = """
+typedef struct { int tag; union { double d; int i; } u; } value;
+double f(int n, const double *x) {
+  value a[64], b[64];
+  double s = 0;
+  for (int r = 0; r < 2; r++) {
+    for (int k = 0; k < n; k++)
+      if ((k + r) % 2) a[k].tag = 0, a[k].u.i = k;
+      else a[k].tag = 1, a[k].u.d = x[k] * x[0];
+#pragma omp parallel for
+    for (int k = 0; k < n; k++) b[k] = a[(k + 1) % n];
+    for (int k = 0; k < n; k++) s += (b[k].tag ? b[k].u.d : b[k].u.i) * x[k];
+  }
+  return s;
+}"""
 VECTOR = """
 #include <variant>
 #include <vector>
@@ -218,7 +233,8 @@ X = np.linspace(0.6, 1.5, 6)
 
 
 def kernel(source: str, lang: Literal["c", "c++", "rust"]) -> je.Kernel:
-    return je.kernel(source, "f", "n: i32, x: f64[n] -> f64", lang=lang)
+    flags = ["-fopenmp"] if "#pragma omp" in source else []
+    return je.kernel(source, "f", "n: i32, x: f64[n] -> f64", lang=lang, flags=flags)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +268,9 @@ def test_where_a_number_lies_after_all_second_derivatives_are_no_numbers(
 
 
 @pytest.mark.parametrize(
-    ("source", "lang"), [(TAGGED, "c"), (SORTED, "c"), (VECTOR, "c++")], ids=["tagged", "sorted", "vector"]
+    ("source", "lang"),
+    [(TAGGED, "c"), (SORTED, "c"), (SHARED, "c"), (VECTOR, "c++")],
+    ids=["tagged", "sorted", "shared", "vector"],
 )
 def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal["c", "c++"]) -> None:
     f = kernel(source, lang)

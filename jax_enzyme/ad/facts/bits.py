@@ -320,9 +320,9 @@ class BitChecks:
         original = self.origin.get(access, access)
         if not isinstance(access, I.Store) or access.operands[0] in self._computed:
             return False
-        if self.activity.keeps_beside(access.operands[1]) and not self._is_half(access):
+        if self.activity.beside and not self._is_half(access):
             return False
-        if is_integer_of_c(self.module, original) or self.activity.keeps_beside(access.operands[1]):
+        if is_integer_of_c(self.module, original) or self.activity.beside:
             return takes_half(self.module, self.activity, access, original)
         value = access.operands[0]
         if not isinstance(value.type, T.IntType) or value.type.bits >= WORD or value in self.activity.varied:
