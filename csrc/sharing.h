@@ -35,6 +35,10 @@ constexpr double kStaySeconds = 100e-6;
 
 using Clock = std::chrono::steady_clock;
 
+inline double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 // A loop whose iterations are handed out in shares.
 class Shared {
  public:
@@ -110,8 +114,7 @@ class Crew : public std::enable_shared_from_this<Crew> {
         continue;
       }
       const auto start = Clock::now();
-      while (!closed_ && called_ == seen &&
-             std::chrono::duration<double>(Clock::now() - start).count() < kStaySeconds) {
+      while (!closed_ && called_ == seen && SecondsSince(start) < kStaySeconds) {
         std::this_thread::yield();
       }
       std::lock_guard<std::mutex> lock(mutex_);
@@ -163,7 +166,7 @@ class SharedLoop : public Shared {
     while (Share(0)) {
     }
     const auto start = Clock::now();
-    while (running_ > 0 && std::chrono::duration<double>(Clock::now() - start).count() < kStaySeconds) {
+    while (running_ > 0 && SecondsSince(start) < kStaySeconds) {
       std::this_thread::yield();
     }
     std::unique_lock<std::mutex> lock(mutex_);
@@ -238,7 +241,7 @@ int64_t RunShared(Crew& crew, int64_t total, int64_t grain, const Run& run) {
   if (timed) {
     const auto start = Clock::now();
     if (int64_t status = run(0, grain)) return status;
-    const double each = std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
+    const double each = std::max(SecondsSince(start), 1e-9);
     const int64_t rest = (total - 1) / grain;  // grains
     if (each * static_cast<double>(rest) < kWorthSharing) return run(grain, total);
     const int64_t wanted = static_cast<int64_t>(kShareSeconds / each) + 1;

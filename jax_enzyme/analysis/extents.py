@@ -21,6 +21,9 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 
+ADDRESSES = frozenset("getelementptr add sub mul shl".split())
+"""What addresses are computed with, in 64 bits: as their closed forms say, whether or not the condition holds behind
+which that is done. A cast may rely on it."""
 ALLOCATORS = frozenset("malloc calloc _Znwm _Znam".split())
 """Those of memory that is aligned to 16 bytes, and of a size that they are given."""
 _SIZED = "dereferenceable("

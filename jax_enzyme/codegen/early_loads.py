@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jax_enzyme.analysis.extents import is_inside
+from jax_enzyme.analysis.extents import ADDRESSES, is_inside
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -33,8 +33,6 @@ _ARITHMETIC = 4
 """Instructions of both arms together, loads and addresses aside."""
 _CHEAP = frozenset("fadd fsub fmul fneg fcmp select".split())
 _CALLS = ("llvm.fmuladd.", "llvm.fabs.")
-_ADDRESSES = frozenset("getelementptr add sub mul shl".split())
-"""Of 64 bits: as what their closed forms say, whether or not the condition holds. A cast may rely on it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def _is_cheap(instruction: I.Instruction) -> bool:
 
 
 def _is_of_address(instruction: I.Instruction) -> bool:
-    return instruction.opcode in _ADDRESSES and instruction.type in (T.PTR, T.I64)
+    return instruction.opcode in ADDRESSES and instruction.type in (T.PTR, T.I64)
 
 
 def _is_plain_load(instruction: I.Instruction) -> bool:

@@ -126,20 +126,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     level, pairs = (2, False) if options.sanitize else (3, not long)
     early = any(EARLY in f.attributes for f in module.functions.values())
     pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True, near_checks=is_derivative, loads_stay=early)
-    try:
-        native, builder = _through(pipeline, module, options)
-        if pairs:
-            native.verify()
-    except (
-        LoweringError,
-        RuntimeError,
-    ):  # LLVM 22's vectoriser of straight-line code may use a value before it is made
-        if not pairs:
-            raise
-        native, builder = _through(replace(pipeline, slp=False), module, options)
-    else:
-        if pairs and _gathers_alone(native):
-            native, builder = _through(replace(pipeline, slp=False), module, options)
+    native, builder = _in_pairs(pipeline, module, options) or _through(replace(pipeline, slp=False), module, options)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
@@ -152,6 +139,19 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
     return native
+
+
+def _in_pairs(pipeline: Pipeline, module: Module, options: Options) -> tuple[llvm.ModuleRef, llvm.PassBuilder] | None:
+    """A module after a pipeline with the vectoriser of straight-line code; None where there is none, or LLVM 22's went
+    wrong: it may use a value before it is made, too."""
+    if not pipeline.slp:
+        return None
+    try:
+        native, builder = _through(pipeline, module, options)
+        native.verify()
+    except (LoweringError, RuntimeError):
+        return None
+    return None if _gathers_alone(native) else (native, builder)
 
 
 def _gathers_alone(native: llvm.ModuleRef) -> bool:

@@ -13,8 +13,6 @@ how often the loop runs, and in reverse it is entered at two places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from jax_enzyme.analysis.guards import Condition, conjuncts
 from jax_enzyme.analysis.implications import bounds, implied
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -60,14 +58,10 @@ def _change(module: Module, root: Function) -> bool:
 def _answer(facts: Recurrences, block: BasicBlock) -> bool | None:
     """What the condition at the end of a block always is when control comes there."""
     for answer in (True, False):
-        if any(_is_impossible(facts, c, block) for c in _said(block, not answer)):
+        said, _ = conjuncts(block.terminator.operands[0], not answer, block)
+        if any(_is_impossible(facts, condition, block) for condition in said):
             return answer
     return None
-
-
-def _said(block: BasicBlock, answer: bool) -> Iterator[Condition]:
-    """What holds where the condition at the end of a block is true, or false."""
-    yield from conjuncts(block.terminator.operands[0], answer, block)[0]
 
 
 def _is_impossible(facts: Recurrences, condition: Condition, block: BasicBlock) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.work import Work
-from jax_enzyme.analysis.extents import is_inside
+from jax_enzyme.analysis.extents import ADDRESSES, is_inside
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
@@ -28,7 +28,6 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 _MOST_LOADS = 24
 """Of one arm: where it is gone through seldom, they are made for nothing."""
-_ADDRESSES = frozenset("getelementptr add sub mul shl".split())
 
 
 def load_before_branches(
@@ -102,7 +101,7 @@ def _movable(
             if is_given:
                 needed.add(instruction)
         else:
-            is_able = instruction.opcode in _ADDRESSES and instruction.type in (T.PTR, T.I64)
+            is_able = instruction.opcode in ADDRESSES and instruction.type in (T.PTR, T.I64)
         if is_able and all(operand in able or operand not in own for operand in instruction.operands):
             able.add(instruction)
         if isinstance(instruction, I.Store):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value, int_value
 
@@ -38,14 +38,6 @@ def fastest_axis(module: Module, kernel: Function, extents: Sequence[tuple[str, 
     return best if 2 * costs[best] < costs[first] else first
 
 
-def _users(kernel: Function) -> dict[Value, list[I.Instruction]]:
-    found: dict[Value, list[I.Instruction]] = {}
-    for instruction in kernel.instructions():
-        for operand in dict.fromkeys(instruction.operands):
-            found.setdefault(operand, []).append(instruction)
-    return found
-
-
 class _Steps:
     """By how much values move on from one thread to the next; None where that is not known. Sums that wrap around are
     not asked about: it is about speed alone."""
@@ -53,8 +45,8 @@ class _Steps:
     def __init__(self, module: Module, kernel: Function, numbers: Iterable[Value]) -> None:
         self._layout = DataLayout(module)
         self._known: dict[Value, int | None] = dict.fromkeys(numbers, 1)
-        following = _users(kernel)
-        self.moving = reached(list(self._known), lambda v: following.get(v, ()))
+        users = uses(kernel)
+        self.moving = reached(list(self._known), lambda v: (user for user, _ in users.get(v, ())))
 
     def of(self, value: Value) -> int | None:
         if value not in self.moving:

@@ -37,6 +37,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
+from jax_enzyme.ir.module import uses as uses_in
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.sameness import is_same
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantFloat, Value, int_value
@@ -175,15 +176,11 @@ class _Tile:
 
     def _accesses(self) -> list[I.Load | I.Store] | None:
         """The loads and stores of the array; None where it is used in other ways."""
-        users: dict[Value, list[I.Instruction]] = {}
-        for instruction in self._kernel.instructions():
-            for operand in dict.fromkeys(instruction.operands):
-                if T.is_pointer(operand.type):
-                    users.setdefault(operand, []).append(instruction)
+        users = uses_in(self._kernel)
         found: list[I.Load | I.Store] = []
         pointers: list[Value] = [self._variable]
         for pointer in pointers:
-            for instruction in users.get(pointer, ()):
+            for instruction, _ in users.get(pointer, ()):
                 match instruction:
                     case I.GetElementPtr() if instruction.operands[0] is pointer:
                         pointers.append(instruction)
