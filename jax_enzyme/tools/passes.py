@@ -24,6 +24,7 @@ from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
+from jax_enzyme.transform.variadic import lower_variadic
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def _for_this_machine(module: Module) -> Module:
 OURS = (
     OwnPass("inline", "inline every call of what is defined here and not recursive", _inline),
     OwnPass("lower-calls", "library calls without a derivative become calls that have one", lower_calls),
+    OwnPass("variadic", "functions that read their unnamed arguments take them in memory", lower_variadic),
     OwnPass("dynamic-casts", "`dynamic_cast` becomes comparisons of table pointers", lower_dynamic_casts),
     OwnPass("absolute-tables", "tables of distances of addresses become tables of addresses", absolute_tables),
     OwnPass("pointer-tables", "small local tables of pointers become choices by the index", choose_by_index),

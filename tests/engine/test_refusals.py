@@ -276,11 +276,12 @@ REFUSED = (
         result=4.5,
     ),
     Program(
-        "variadic_numbers",
-        "#include <stdarg.h>\nstatic double total(int n, ...) {\n  va_list all;\n  va_start(all, n);\n  double s = 0;\n"
-        "  for (int i = 0; i < n; i++) s += va_arg(all, double);\n  va_end(all);\n  return s;\n}\n"
-        "double k(double x) {\n  return total(2, x, x * x);\n}",
-        11,
+        "variadic_structures",
+        "#include <stdarg.h>\nstruct three { double a, b, c; };\nstatic double total(int n, ...) {\n  va_list all;\n"
+        "  va_start(all, n);\n  struct three s = va_arg(all, struct three);\n  va_end(all);\n"
+        "  return s.a + s.b + s.c;\n}\n"
+        "double k(double x) {\n  struct three s = {x, x * x, 0};\n  return total(1, s);\n}",
+        12,
         VARIADIC,
         result=3.75,
     ),
@@ -288,8 +289,9 @@ REFUSED = (
         "variadic_pointers",
         "#include <stdarg.h>\nstatic double total(int n, ...) {\n  va_list all;\n  va_start(all, n);\n  double s = 0;\n"
         "  for (int i = 0; i < n; i++) s += *va_arg(all, double *);\n  va_end(all);\n  return s;\n}\n"
-        "double k(double x) {\n  double y = x * x;\n  return total(2, &x, &y);\n}",
-        12,
+        "static double (*volatile chosen)(int, ...) = total;\n"
+        "double k(double x) {\n  double y = x * x;\n  return total(2, &x, &y) + (chosen == total ? 0 : 1);\n}",
+        13,
         VARIADIC,
         result=3.75,
     ),
