@@ -48,6 +48,18 @@ class Alias:
         (read,) = self._memory.at(load)
         return all(self.never_meet(a, read, loop) for a in self._memory.inside(loop) if a.writes)
 
+    def finds(self, load: I.Load, loop: Loop) -> bool:
+        """Whether a load in a loop reads what was there when the loop was entered: what writes there comes behind."""
+        (read,) = self._memory.at(load)
+        return all(self.comes_behind(a, read, loop) for a in self._memory.inside(loop) if a.writes)
+
+    def comes_behind(self, write: Access, read: Access, loop: Loop) -> bool:
+        """Whether no run of a write in a loop touches what a later run of a load in it reads, while the loops around
+        are in one iteration."""
+        if self.never_meet(write, read, loop):
+            return True
+        return not isinstance(write.pointer, Function) and self.later.is_read_first(read, write, loop)
+
     def never_meet(self, access: Access, other: Access, loop: Loop) -> bool:
         """Whether two accesses in a loop, the second one by a load or a store, touch different memory, whatever
         iterations they are made in, while the loops around are in one."""

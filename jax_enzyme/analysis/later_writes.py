@@ -8,7 +8,8 @@ polynomial in iteration numbers: those that both share, those of the load, those
 d-th is. It is bounded by replacing one number after the other, innermost loops first, by zero or by the last iteration,
 which may depend on the numbers of outer loops (P. Feautrier 1991 asks the same exactly, by integer programming).
 
-Where two runs share no more than the loops around some loop, any two iterations of that one are compared.
+Where two runs share no more than the loops around some loop, any two iterations of that one are compared. What a loop
+reads before it writes there is asked the other way round: earlier runs of the write, in the same run of that loop.
 """
 
 from __future__ import annotations
@@ -64,13 +65,20 @@ class LaterWrites:
         common = list(loop.ancestors)[:0:-1]
         return self._is_missed(one, other, common, len(common))
 
+    def is_read_first(self, read: Access, write: Access, loop: Loop) -> bool:
+        """Whether a read in a loop touches nothing that a write in it touched before, since the loop was entered."""
+        common = self._common(write.instruction, read.instruction)
+        around = sum(1 for _ in loop.ancestors) - 1
+        is_above = self._precedes(read.instruction, write.instruction, len(common))
+        levels = range(around, len(common) + (0 if is_above else 1))
+        return all(self._is_missed(write, read, common, level) for level in levels)
+
     def _miss(self, load: I.Instruction, write: Access) -> bool:
         accessed = I.accessed(load)
         if accessed is None or not {load, write.instruction} <= self._facts.block_of.keys():
             return False
         read = Access(load, accessed[0], NOTHING, self._layout.store_size(accessed[1]), True, False)
-        nests = self._nest(load), self._nest(write.instruction)
-        common = [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], zip(*nests, strict=False))]
+        common = self._common(load, write.instruction)
         levels = range(len(common) + (0 if self._precedes(write.instruction, load, len(common)) else 1))
         return all(self._is_missed(read, write, common, level) for level in levels)
 
@@ -96,6 +104,11 @@ class LaterWrites:
         if not alone:
             return self._facts.loops.precedes(write, load)
         return alone[0].header is not there and self._facts.dominators.dominates(alone[0].header, there)
+
+    def _common(self, one: I.Instruction, other: I.Instruction) -> list[Loop]:
+        """The loops around both, outermost first."""
+        nests = self._nest(one), self._nest(other)
+        return [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], zip(*nests, strict=False))]
 
     def _nest(self, instruction: I.Instruction) -> list[Loop]:
         loop = self._facts.loops.loop_of[self._facts.block_of[instruction]]

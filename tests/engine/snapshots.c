@@ -1,4 +1,4 @@
-/* Memory that a loop reads and does not write, and that is overwritten before the reverse sweep comes to it. */
+/* Memory that a loop reads as it was in front of the loop, and that is overwritten before the reverse sweep comes to it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ double open_ended(int steps, int n, double *x) {
     return s;
 }
 
-/* The loop writes what it reads: nothing can be copied in front of it. */
+/* What the loop has written when it reads it is no longer what was in front of the loop. */
 double in_place(int steps, int n, double *x) {
     double s = 0;
     for (int t = 0; t < steps; t++)
@@ -114,6 +114,55 @@ double given_back(int steps, int n, double *x) {
         for (int i = 0; i < left; i++) x[i] = 0.9 * here[i] + 0.1 * here[(7 * i) % n] * here[(3 * i + 1) % n];
         if (left != 0) free(here);
     }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}
+
+/* What the loop reads it writes later or never: it is as it was in front of the loop. */
+double ahead(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++)
+        for (int i = 0; i < n - 2; i++) x[i] = 0.9 * x[i] * x[i + 1] + 0.3 * x[i + 2] * x[i + 1] * x[i];
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}
+
+/* Rows below the one that an iteration of the outer loop writes. */
+double below(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++)
+        for (int i = 0; i < n / 3; i++)
+            for (int j = 0; j < 3; j++)
+                for (int k = i + 1; k < n / 3; k++) x[3 * i + j] += 0.1 * x[3 * k + j] * x[3 * k + j];
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}
+
+/* The same read after it was written: by the iteration before, by a loop that comes first, and from the other end. */
+double behind(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++)
+        for (int i = 0; i < n - 2; i++) {
+            x[i + 2] *= 0.5;
+            s += x[i] * x[(i + t % 2)] * x[i + 1] * x[i];
+        }
+    return s;
+}
+
+double written_before(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n; i++) {
+            for (int j = i - 1; j <= i; j++) x[j] *= 0.9 + 0.01 * j;
+            for (int k = i; k < n; k++) s += x[k] * x[k] * x[k];
+        }
+    return s;
+}
+
+double downwards(int steps, int n, double *x) {
+    double s = 0;
+    for (int t = 0; t < steps; t++)
+        for (int i = n - 3; i >= 0; i--) x[i] = 0.5 * x[i + 2] * x[i + 1] * (1 + x[i]);
     for (int i = 0; i < n; i++) s += x[i] * x[i];
     return s;
 }

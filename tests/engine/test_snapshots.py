@@ -22,11 +22,16 @@ ROWS = {
     "take_turns": (283, 103),
     "two_ways": (316, 134),  # what iterations at the ends read is kept by itself
     "open_ended": None,
-    "in_place": (283, 283),
+    "in_place": (283, 191),  # what it has not written yet
     "never": (193, 103),
     "at_least": None,
     "allocated": (201, 103),
     "given_back": None,
+    "ahead": (283, 103),
+    "below": (500, 103),
+    "behind": (283, 283),
+    "written_before": (1600, 1600),
+    "downwards": (283, 283),
 }
 
 

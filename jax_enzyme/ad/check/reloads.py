@@ -135,14 +135,14 @@ class ReloadCheck:
 
     def check_recalled(self, recalled: Iterable[tuple[I.Load, Snapshot]]) -> None:
         """Raises EmissionError where a load is repeated from a copy, made in front of a loop, of memory that the loop
-        may write."""
+        may have written by then."""
         for load, snapshot in recalled:
             if self._home[load][0] not in snapshot.loop.blocks:
                 raise EmissionError(self._code, f"%{load.name} is outside of the loop that its memory is copied for")
             pointer = load.operands[0]
             meeting = self._written_in(snapshot.loop) & self._aliases(_roots(pointer), pointer)
             read = Access(load, pointer, self._points_to.of(pointer), self._layout.store_size(load.type), True, False)
-            if not all(self._alias.never_meet(a, read, snapshot.loop) for _, a in self._numbered(meeting)):
+            if not all(self._alias.comes_behind(a, read, snapshot.loop) for _, a in self._numbered(meeting)):
                 raise EmissionError(self._code, f"%{load.name} is read from a copy that may be another by then")
 
     def _numbered(self, writes: int) -> Iterator[tuple[int, Access]]:

@@ -1,4 +1,4 @@
-"""Memory that a loop reads and does not write, and that is overwritten later: kept once as it was in front of the loop,
+"""Memory that a loop reads as it was in front of the loop, and that is overwritten later: kept once as it was there,
 for all that the loop reads of it.
 
     for t:                                              on the tape, for each t, either
@@ -84,13 +84,13 @@ class Snapshots:
 
     @remembered
     def _loop(self, load: I.Load) -> Loop | None:
-        """The outermost loop around a load of a number that writes nothing of the memory that it reads, where no
-        addresses are."""
+        """The outermost loop around a load of a number that finds in memory what was there in front of the loop, where
+        no addresses are."""
         objects = self._points_to.of(load.operands[0])
         if not objects or not T.is_float(load.type) or any(self._points_to.contents.get(item) for item in objects):
             return None
         found, loop = None, self._code.loop_of(self._block_of[load])
-        while loop is not None and self._alias.stays(load, loop):
+        while loop is not None and self._alias.finds(load, loop):
             found, loop = loop, loop.parent
         return found
 
