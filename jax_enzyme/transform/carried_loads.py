@@ -79,6 +79,15 @@ def _load_again(module: Module, root: Function) -> bool:
     return sum(1 for _ in takewhile(bool, rounds)) > 0
 
 
+def longest(facts: Recurrences, loop: Loop) -> int | None:
+    """How many iterations a loop has at most that is left at its end alone, after as many as numbers of the loops
+    around say; None where that is not known."""
+    if len(loop.latches) != 1 or loop.exiting != loop.latches or loop.preheader is None:
+        return None
+    count = facts.trip_count(loop)
+    return None if count.exact is None or count.maximum is None else count.maximum + 1
+
+
 @dataclass(frozen=True)
 class _Place:
     """Where a value lies that an iteration leaves: it is accessed by `access`, at `first` plus `step` bytes for each
@@ -174,8 +183,7 @@ class _Loading:
         return [phi for phi in self._carried(loop) if any(isinstance(v, I.Load) for v, b in phi.incoming if b in loop)]
 
     def _is_short(self, loop: Loop) -> bool:
-        repeats = self._facts.repeats(loop)
-        return repeats is not None and repeats + 1 in LENGTHS
+        return longest(self._facts, loop) in LENGTHS
 
     # -- where it lies
 

@@ -8,9 +8,12 @@ void in_place(int n, double *x) {
     for (int i = 1; i < n - 1; i++) x[i] = x[i - 1] * 0.3 + x[i] * x[i + 1];
 }
 
-/* The results lie where later iterations read. */
+/* The results lie where earlier iterations have read, or where later ones read. */
 void same_array(int n, double *x) {
-    for (int i = 1; i < n - 1; i++) x[n + i] = x[i - 1] * x[i] + x[i + 1] * x[n + i + 3];
+    for (int i = 1; i < n - 1; i++) x[n + i] = x[i - 1] * x[i] + x[i + 1] * x[n + i + 2];
+}
+void same_places(int n, double *x) {
+    for (int i = 3; i < n - 1; i++) x[n + i] = x[n + i - 3] * x[n + i] + x[n + i - 2] * x[n + i + 1];
 }
 
 /* Each second number is updated by what lies beside it and a row further. */
@@ -144,4 +147,20 @@ void lines_overlap(int n, int steps, double *x) {
         double *now = x + t % 3 * (n - 3), *next = x + (t + 1) % 3 * (n - 3);
         for (int i = 1; i < n - 1; i++) next[i] = now[i - 1] * now[i] + now[i + 1];
     }
+}
+
+/* A loop that is shorter each time, or longer, and writes what it has read. */
+void pyramid(int n, double *x) {
+    for (int t = n - 2; t > 0; t--)
+        for (int i = 0; i < t; i++) x[i] = 0.5 * x[i] * x[i + 1] + 0.4 * x[i + 2];
+}
+void growing(int n, double *x) {
+    for (int t = 1; t < n - 2; t++)
+        for (int i = 0; i < t; i++) x[i] = 0.5 * x[i] * x[i + 1] + 0.4 * x[i + 2] * x[i + 1];
+}
+
+/* The same from the other end, which reads what it has written. */
+void pyramid_down(int n, double *x) {
+    for (int t = n - 2; t > 0; t--)
+        for (int i = t - 1; i >= 0; i--) x[i] = 0.5 * x[i] * x[i + 1] + 0.4 * x[i + 2];
 }

@@ -1,4 +1,4 @@
-/* Memory that a loop reads as it was in front of the loop, and that is overwritten before the reverse sweep comes to it. */
+/* Memory that a loop reads as it was in front of it, and that is overwritten before the reverse sweep comes to it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -68,9 +68,12 @@ LATE = {
     "recursive": Case(
         "recursive", "n: i32, depth: i32, x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
     ),
+    "same_array": Case("same_array", "n: i32, inout x: f64[2*n+2]", lambda r: _two(r, 82, "x"), file=OWN),
+    "pyramid": Case("pyramid", "n: i32, inout x: f64[n]", lambda r: {"x": r.uniform(0.5, 1, 30)}, file=OWN),
+    "growing": Case("growing", "n: i32, inout x: f64[n]", lambda r: {"x": r.uniform(0.5, 1, 30)}, file=OWN),
 }
 AT_ONCE = {
-    "same_array": Case("same_array", "n: i32, inout x: f64[2*n+2]", lambda r: _two(r, 82, "x"), file=OWN),
+    "same_places": Case("same_places", "n: i32, inout x: f64[2*n+2]", lambda r: _two(r, 82, "x"), file=OWN),
     "in_place": Case("in_place", "n: i32, inout x: f64[n]", lambda r: _two(r, 40, "x"), file=OWN),
     "levels_overlap": Case(
         "levels_overlap",
@@ -81,6 +84,7 @@ AT_ONCE = {
     "lines_overlap": Case(
         "lines_overlap", "n: i32, steps: i32, inout x: f64[3*n-6]", lambda r: _lines(r, 54), file=OWN
     ),
+    "pyramid_down": Case("pyramid_down", "n: i32, inout x: f64[n]", lambda r: {"x": r.uniform(0.5, 1, 30)}, file=OWN),
     "calls": Case(
         "calls", "n: i32, depth: i32, inout x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
     ),

@@ -36,7 +36,12 @@ class LateSums:
         self._runtime = runtime
         self._waiting: dict[Loop, dict[Gather, _Kept]] = {}
         self._of_value: dict[tuple[Gather, Value], Value] = {}
+        self._last: dict[Loop, Value] = {}
         self.buffers: dict[Value, Gather] = {}
+
+    def begin(self, loop: Loop, last: Value) -> None:
+        """Says with which iteration the reverse of a loop begins."""
+        self._last[loop] = last
 
     def keep(self, load: I.Load, adjoint: Value) -> None:
         """Keeps the adjoint of one of the loads that wait. What is the adjoint of several is kept once."""
@@ -75,11 +80,22 @@ class LateSums:
         for gathers in together.values():
             self._add(gathers, new_block)
 
+    def _end(self, gather: Gather, kept: _Kept) -> Value:
+        """How many places a loop whose length differs came to. Behind what it kept, older numbers become zeros."""
+        end = self._builder.binary("add", self._last[gather.loop], ConstantInt(T.I64, gather.rim + 1), ("nuw", "nsw"))
+        for buffer, type_ in {buffer: load.type for load, buffer in kept}.items():
+            size = ConstantInt(T.I64, gather.rim * element_alignment(type_, None))
+            self._runtime.clear(self._builder, self._builder.gep(type_, buffer, [end]), size)
+        return end
+
     def _add(self, gathers: list[tuple[Gather, _Kept]], new_block: Callable[[str], BasicBlock]) -> None:
-        builder = self._builder
+        builder, gather = self._builder, gathers[0][0]
         firsts = [(g, kept, min(g.shifts, key=g.shifts.__getitem__)) for g, kept in gathers]
         places = [self._sources.shadow_at(lowest.operands[0], g.first) for g, _, lowest in firsts]
         body, after = new_block("sum"), new_block("added")
+        end: Value = ConstantInt(T.I64, gather.span + gather.rim)
+        if gather.ragged:
+            end = self._end(gather, gathers[0][1])
         before = builder.block
         builder.br(body)
         builder.block = body
@@ -96,6 +112,5 @@ class LateSums:
                 place = builder.binary("add", number, shift, ("nuw", "nsw"))
                 total = added(builder, total, load_number(builder, load.type, builder.gep(load.type, buffer, [place])))
             store_number(builder, total, pointer, align)
-        gather = gathers[0][0]
-        builder.count_on(number, body, ConstantInt(T.I64, gather.span + gather.rim), after)
+        builder.count_on(number, body, end, after)
         builder.block = after

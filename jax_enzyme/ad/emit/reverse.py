@@ -116,6 +116,7 @@ class Sweep:
         numbers = [self._from(block, loop) for loop in left]
         for loop, number in reversed(list(zip(left, numbers, strict=True))):
             self._builder.store(number, self._iterations[loop])
+            self._adjoints.late_sums.begin(loop, number)
             self._sources.enter(loop)
         self._adjoints.leave_block()
         self._builder.br(self._block(pred))

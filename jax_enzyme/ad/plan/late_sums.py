@@ -6,12 +6,15 @@
     so        for i: A[i] = a; B[i] = b; C[i] = c                 and no two iterations touch the same place
               for i: x_[i] += A[i+1] + B[i] + C[i-1]              each place gathers what its readers have for it
 
-The order of additions to an adjoint is ours to choose, if nothing else happens to it in between: nothing in the loops
-writes what is loaded. `A`, `B` and `C` are local memory, small enough for a near cache, with rims of zeros for the ends
-of the second loop, which goes over all places that anything in the first one reads. The same holds for nests of loops
+The order of additions to an adjoint is ours to choose, if nothing else happens to it in between: what is loaded is what
+was there in front of the loops, so that no reverse of a write comes behind the addition. `A`, `B` and `C` are local
+memory, small enough for a near cache, with rims of zeros for the ends of the second loop, which goes over all places
+that anything in the first one reads. The same holds for nests of loops
 whose iterations come to places in the order of memory: there, `A` has zeros where rows have rims as well. What is the
 adjoint of several loads is kept once. Places may be some items apart from one iteration to the next, as members of
 records are (`u[3 * i]`, `u[3 * (i + 1)]`): only those that one iteration shares with others are gathered together.
+A loop may be of another length each time (`for t: for i < t: v[i] = f(v[i], v[i+1])`): what lies behind its last item
+is set to zero before it is read then.
 """
 
 from __future__ import annotations
@@ -24,13 +27,14 @@ from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.words import Words
-from jax_enzyme.classes import dataclass
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import recursive_functions
 from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.values import Value
-from jax_enzyme.transform.carried_loads import LENGTHS
+from jax_enzyme.transform.carried_loads import LENGTHS, longest
+from jax_enzyme.transform.rewriting import phis
 
 _BUFFERS = 1 << 18
 """Bytes of local memory, of all loops of a function together."""
@@ -48,13 +52,15 @@ _NEAR = 4096
 class Gather:
     """Loads whose adjoints are added together, behind the outermost loop of `nest` (outermost first). Each place is
     `apart` items of the array behind the one before. From one iteration of a loop to the next, those of each load are
-    so many places further (`steps`); in one iteration, its place is so many behind the first one (`shifts`)."""
+    so many places further (`steps`); in one iteration, its place is so many behind the first one (`shifts`). The one
+    loop of a `ragged` one has as many iterations as `counts` says, or fewer."""
 
     nest: tuple[Loop, ...]
     counts: tuple[int, ...]
     steps: tuple[int, ...]
     shifts: Mapping[I.Load, int]
     apart: int = 1
+    ragged: bool = False
 
     @property
     def loop(self) -> Loop:
@@ -124,8 +130,7 @@ def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Lo
     found: dict[I.Instruction, Gather] = {}
     finder: _Finder | None = None
     for loop in recipes.code.loops:
-        count = None if loop.children or loop in inert else _count(recipes, loop)
-        if count not in LENGTHS:
+        if loop.children or loop in inert or longest(recipes.recurrences, loop) not in LENGTHS:
             continue
         finder = finder or _Finder(recipes, facts, words)
         found.update(finder.waiting(loop))
@@ -134,10 +139,8 @@ def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Lo
 
 def _count(recipes: Recipes, loop: Loop) -> int | None:
     """The iterations of a loop with one latch, at which alone it is left, where their number is known."""
-    if len(loop.latches) != 1 or loop.exiting != loop.latches or loop.preheader is None:
-        return None
-    repeats = recipes.recurrences.repeats(loop)
-    return None if repeats is None else repeats + 1
+    count = recipes.recurrences.trip_count(loop)
+    return longest(recipes.recurrences, loop) if count.exact is not None and count.exact.value is not None else None
 
 
 class _Finder:
@@ -158,6 +161,8 @@ class _Finder:
         found: dict[I.Instruction, Gather] = {}
         nests = list(self._nests(loop))
         together = [g for nest, counts in nests for g in self._together(nest, counts)]
+        if not nests and not self._recipes.is_shared(loop):
+            together = list(self._ragged(loop))
         for gather in sorted(together, key=lambda g: -len(g.shifts)):
             if found.keys().isdisjoint(gather.shifts) and self._has_room(gather):
                 found.update(dict.fromkeys(gather.shifts, gather))
@@ -217,6 +222,14 @@ class _Finder:
                 if gather.rim > 0 and gather.span <= 2 * prod(counts):
                     yield gather
 
+    def _ragged(self, loop: Loop) -> Iterator[Gather]:
+        """What comes together in an innermost loop whose length differs, from the first place to the last."""
+        count = longest(self._recipes.recurrences, loop)
+        assert count is not None
+        for gather in self._together((loop,), (count,)):
+            if gather.apart == 1 and gather.steps[0] > 0:
+                yield replace(gather, ragged=True)
+
     def _streams(self, nest: tuple[Loop, ...], counts: tuple[int, ...]) -> list[_Stream]:
         """The loads of a nest with adjoints, in all its iterations, of numbers that lie side by side. Where several of
         them read what the nest writes, iterations wait for each other in any case. Where one does, it is what the
@@ -272,14 +285,21 @@ class _Finder:
         return _Stream(load, frozenset(rest.terms.items()), place.constant_term, tuple(steps), apart)
 
     def _may_wait(self, nest: tuple[Loop, ...], load: I.Load) -> bool:
-        """Whether nothing in a nest may write what is loaded there; where it is not all read, it must be numbers."""
-        loop, points_to = nest[0], self._recipes.points_to
+        """Whether a load finds what was there in front of a nest; where it is not all read, it must be numbers."""
+        loop, inner, points_to = nest[0], nest[-1], self._recipes.points_to
         objects = points_to.of(load.operands[0])
         if len(nest) > 1 and any(
             self._words.of(o) != frozenset([load.type]) or points_to.contents.get(o) for o in objects
         ):
             return False
-        return self._recipes.alias.stays(load, loop)
+        if self._recipes.alias.stays(load, loop):
+            return True
+        return not self._is_chain(inner) and self._recipes.alias.finds(load, loop)
+
+    def _is_chain(self, loop: Loop) -> bool:
+        """Whether what an iteration of a loop stores is handed on to the next one, which waits for it in any case."""
+        stored = {s.operands[0] for block in loop.blocks for s in block.instructions if isinstance(s, I.Store)}
+        return any(value in stored for phi in phis(loop.header) for value, block in phi.incoming if block in loop)
 
     def _is_updated(self, load: I.Load, loop: Loop) -> bool:
         """Whether an iteration of an innermost loop stores where it loads."""
