@@ -22,6 +22,7 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.codegen.local_nests import nests_over_locals
 from jax_enzyme.codegen.short_nests import LONG, is_longer, nests_to_unroll
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
@@ -64,11 +65,12 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
     recurrences = Recurrences(function, loops, effort=_EFFORT)
     layout = DataLayout(module)
     short, local = _innermost(module, recurrences, layout)
-    found: dict[Loop, None] = {}
+    nests = nests_over_locals(recurrences, lambda value: _is_small(layout, value), short | local)
+    found = dict.fromkeys(nests)
     for loop in loops:
         if loop in short or (loop in local and _leaves_no_loop(recurrences, loop, short | local)):
             found[loop] = None
-        found.update(dict.fromkeys(nests_to_unroll(recurrences, layout, loop, short)))
+        found.update(dict.fromkeys(nests_to_unroll(recurrences, layout, loop, short | nests)))
     for loop in found:
         if not is_spoken_of(module, loop.latches[0].terminator):
             yield loop.latches[0]

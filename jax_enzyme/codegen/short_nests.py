@@ -35,6 +35,8 @@ LONG = 16
 """A loop of so many iterations, or of nobody knows how many, is longer."""
 _INSTRUCTIONS = 2400
 """Of all iterations of the nests together."""
+_VALUES_ONLY = 900
+"""The same where no memory becomes values: iterations in lockstep need nothing unrolled then."""
 _MANY = 8
 """So many other operations does one that takes long count for."""
 _GATHERED = 1.5
@@ -47,20 +49,21 @@ def nests_to_unroll(facts: Recurrences, layout: DataLayout, around: Loop, short:
         return []
     if around.length > _INSTRUCTIONS:
         return []
-    inside = list(_inside(around))
-    if short.issuperset(inside) or not is_longer(facts, around):
+    loops = list(inside(around))
+    if short.issuperset(loops) or not is_longer(facts, around):
         return []
-    counts = {loop: _iterations(facts, loop) for loop in inside}
+    counts = {loop: iterations(facts, loop) for loop in loops}
     if any(count is None for count in counts.values()):
         return []
-    nest = _Nest(facts, layout, around, {loop: count for loop, count in counts.items() if count is not None})
-    return [loop for loop in inside if loop not in short] if nest.gains() else []
+    nest = _Nest(facts, layout, around, {loop: count for loop, count in counts.items() if count is not None}, short)
+    return [loop for loop in loops if loop not in short] if nest.gains() else []
 
 
-def _inside(around: Loop) -> Iterator[Loop]:
+def inside(around: Loop) -> Iterator[Loop]:
+    """The loops in a loop."""
     for loop in around.children:
         yield loop
-        yield from _inside(loop)
+        yield from inside(loop)
 
 
 def is_longer(facts: Recurrences, loop: Loop) -> bool:
@@ -68,7 +71,7 @@ def is_longer(facts: Recurrences, loop: Loop) -> bool:
     return again is None or again >= LONG
 
 
-def _iterations(facts: Recurrences, loop: Loop) -> float | None:
+def iterations(facts: Recurrences, loop: Loop) -> float | None:
     """How many iterations a short loop has, on average; None where it is not short."""
     trips = facts.trip_count(loop)
     if len(loop.latches) > 1 or len(loop.exits) > 1 or trips.exact is None or trips.maximum is None:
@@ -81,24 +84,40 @@ def _iterations(facts: Recurrences, loop: Loop) -> float | None:
 class _Nest:
     """The loops inside of one, with their numbers of iterations."""
 
-    def __init__(self, facts: Recurrences, layout: DataLayout, around: Loop, counts: dict[Loop, float]) -> None:
+    def __init__(
+        self, facts: Recurrences, layout: DataLayout, around: Loop, counts: dict[Loop, float], short: Collection[Loop]
+    ) -> None:
         self._facts = facts
         self._layout = layout
         self._around = around
         self._counts = counts
+        self._short = short
         self._blocks = facts.loops.blocks(around)
 
     def gains(self) -> bool:
         """Whether they are few instructions altogether, and vectors of the loop around them are worth it."""
         times = {block: prod(self._counts[loop] for loop in self._nest(block)) for block in self._blocks}
-        if sum(len(b.instructions) * n for b, n in times.items()) > _INSTRUCTIONS:
-            return False
+        size = sum(len(b.instructions) * n for b, n in times.items())
         inside = [i for b in self._blocks for i in b.instructions]
+        if size > _INSTRUCTIONS or (size > _VALUES_ONLY and not any(map(self._moves, inside))):
+            return False
         if not all(map(_is_plain, inside)) or not self._carries_sums() or _hands_memory_on(inside):
             return False
         work = sum(_work(i) * times[b] for b in self._blocks for i in b.instructions)
         gathered = self._gathered(inside)
         return gathered is not None and gathered * _GATHERED <= work
+
+    def _moves(self, access: I.Instruction) -> bool:
+        """Whether iterations of a loop that is not short anyway may come to different places."""
+        if not isinstance(access, I.Load | I.Store):
+            return False
+        block = self._facts.block_of[access]
+        loops = [loop for loop in self._nest(block) if loop not in self._short]
+        try:
+            place = self._facts.form_at(access.operands[-1], block).polynomial
+        except TooComplex:
+            return True
+        return not all(self._facts.is_invariant(place, loop) for loop in loops)
 
     def _nest(self, block: BasicBlock) -> list[Loop]:
         """The short loops around a block."""

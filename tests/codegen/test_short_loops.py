@@ -111,6 +111,36 @@ def test_nests_go_where_the_loop_around_can_be_made_vectors(start: str, a: str, 
     agree(three_way(kernel, [x.reshape(order, 20), matrices.reshape(20, -1)]))
 
 
+@pytest.mark.parametrize(("place", "expected"), [("2", 2), ("(int)w[p] % 3", 5)], ids=["constant", "data"])
+def test_nests_over_small_local_arrays_go_inside_any_loop(place: str, expected: int) -> None:
+    """Implicit steps, each of which solves three equations: all of the matrix is values, unless its places are data."""
+    source = f"""
+    double k(int m, const double *x, const double *w) {{
+        double s = 0;
+        for (int p = 0; p < m; p++) {{
+            double a = x[p], b = 1;
+            for (int t = 0; t < 20; t++) {{
+                double J[3][3] = {{{{2 + a, b, 0.1}}, {{b, 3, a}}, {{0.1, a * b, 4}}}}, f[3] = {{a, b, 0.5}};
+                for (int q = 0; q < 3; q++)
+                    for (int i = q + 1; i < 3; i++) {{
+                        double l = J[i][q] / J[q][q];
+                        for (int j = q; j < 3; j++) J[i][j] -= l * J[q][j];
+                        f[i] -= l * f[q];
+                    }}
+                b -= 0.1 * f[{place}] / J[2][{place}];
+                a -= 0.1 * (f[1] - J[1][2] * b) / J[1][1];
+            }}
+            s += a * b;
+        }}
+        return s;
+    }}"""
+    kernel = native(source, "k", "m: i32, x: f64[m], w: f64[m] -> f64", {"m": 20}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    agree(three_way(kernel, [np.linspace(0.5, 1, 20), np.full(20, 2.5)]))
+
+
 def test_rows_in_reverse_are_vectors_of_their_own() -> None:
     """Not unrolled, which would leave columns of `w_bar` to the loop around; the value's sums keep their order."""
     source = """
