@@ -27,6 +27,7 @@ from jax_enzyme.analysis.objects import (
     is_copy,
     is_defined_call,
 )
+from jax_enzyme.analysis.plain_integers import PlainIntegers
 from jax_enzyme.analysis.tbaa import is_fortran_integer, is_integer_of_c
 from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
@@ -62,7 +63,12 @@ class Activity:
         """Those of the integers that are shorter than the doubles that may be in their place."""
         self._layout = DataLayout(points_to.module)
         self.varied_objects: set[MemoryObject] = set(inputs)
-        self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
+        self.numbers = NumberBytes(
+            points_to,
+            frozenset(inputs),
+            lambda item: self._work.read(item),
+            lambda ranges: PlainIntegers(points_to, ranges).are_at,
+        )
         self.varied: set[Value] = set()
         self._returned = {f: f.returned() for f in points_to.functions}
         every = points_to.instructions()

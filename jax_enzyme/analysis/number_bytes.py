@@ -5,7 +5,8 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
     lattice     per object a set of ranges of bytes (`Congruence`, size), grown while activity is solved
     integers    what the source calls an integer (`long` by its TBAA) is not held to be the bits of what it stored as a
-                number (`double`)
+                number (`double`), unless both are known to lie at one place: old programs read the words of a `double`
+                by way of an `int *`; others use their memory again, as `plain_integers` tells
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ class Bytes:
         if self.start is None or other.start is None or not self.meets(other):
             return False
         return -self.size < self.start - other.start < other.size
+
+    def is_at(self, other: Bytes) -> bool:
+        """Whether two ranges of one size are known to lie at one place, or at places that are told alike."""
+        is_known = self.at == other.at or (self.certainly_meets(other) and not self.straddles(other))
+        return self.size == other.size and is_known
 
     def is_adrift(self, other: Bytes) -> bool:
         """Whether two accesses with different starts step by less than what they access, in memory that grows: records
@@ -357,15 +363,18 @@ class Followed:
 
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
-    reads numbers there. `read` is told of each object that is asked for."""
+    reads numbers there. `read` is told of each object that is asked for, and `integers` makes, from where accesses are,
+    what says of parts of objects that integers are kept there."""
 
     def __init__(
         self,
         points_to: PointsTo,
         inputs: frozenset[MemoryObject],
-        read: Callable[[MemoryObject], object] = id,
+        read: Callable[[MemoryObject], object],
+        integers: Callable[[ByteRanges], Callable[[MemoryObject, Bytes], bool]],
     ) -> None:
         self._read = read
+        self._integers = integers
         self._points_to = points_to
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
@@ -501,10 +510,26 @@ class NumberBytes:
         return isinstance(item.site, I.CallBase) or (room(self.ranges.layout, item) or 0) % _DOUBLE == 0
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
+        is_pointer = T.is_pointer(load.type)
         for item, part in self.ranges.accessed(load, load.operands[0], load.type):
             for other in self.of(item):
-                if not (part.typed and other.typed and other.number) and part.meets(other):
+                is_told = part.typed and other.typed and other.number
+                if part.meets(other) and not (is_told and (is_pointer or self.are_apart(item, part, other))):
                     yield part, other
+
+    def are_apart(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
+        """Whether the source tells two parts of an object from each other that are accessed by different types, as far
+        as the types say: that they have one place is not known, or memory is used again, with numbers and integers in
+        turn."""
+        if not (part.typed and other.typed):
+            return False
+        if part.number == other.number or part.whole or other.whole or not part.certainly_meets(other):
+            return True
+        return self._are_integers(item, other if part.number else part)
+
+    @cached_property
+    def _are_integers(self) -> Callable[[MemoryObject, Bytes], bool]:
+        return self._integers(self.ranges)
 
 
 def _is_multiple(part: Bytes, size: int) -> bool:

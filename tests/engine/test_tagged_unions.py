@@ -299,3 +299,64 @@ def test_a_double_between_words_has_no_halves_that_are_told_apart() -> None:
     for derivative in (jax.grad, jax.jacfwd):
         with pytest.raises(je.DifferentiationError, match="where a number may lie"):
             derivative(kernel(PACKED, "c"))(X)
+
+
+def _reads_words(number: str, integer: str, change: str) -> str:
+    """Numbers in an array, whose bits the source reads by way of a pointer to integers, in spite of C's rules."""
+    return f"""double f(int n, const double *x) {{
+      {number} a[16];
+      double s = 0;
+      for (int k = 0; k < n; k++) a[k] = x[k] * x[k];
+      for (int k = 0; k < n; k++) {{ {integer} *p = ({integer} *)&a[k]; {change} }}
+      for (int k = 0; k < n; k++) s += a[k] * x[0];
+      return s;
+    }}"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _reads_words("double", "int", "s += p[1] >> 20; p[1] = (p[1] & 0xfffff) | 0x3ff00000;"),
+        _reads_words("double", "int", "s += (p[1] & 0xfffff) * 1e-6;"),
+        _reads_words("float", "int", "*p = 0x5f3759df - (*p >> 1);"),
+        _reads_words("double", "long", "*p = (*p & 0xfffffffffffff) | 0x3ff0000000000000;"),
+    ],
+    ids=["frexp", "digits", "root", "word"],
+)
+def test_words_of_numbers_that_are_read_as_integers_are_refused(source: str) -> None:
+    for derivative in (jax.grad, jax.jacfwd):
+        with pytest.raises(je.DifferentiationError, match="where a number may lie"):
+            derivative(kernel(source, "c"))(X)
+
+
+@pytest.mark.parametrize(
+    ("body", "order"),
+    [
+        (
+            """void *room = malloc(n * sizeof(double));
+        int *count = room;
+        double *a = room;
+        for (int k = 0; k < 2 * n; k++) count[k] = k * k;
+        for (int k = 0; k < 2 * n; k++) s += count[k] * x[k % n];
+        for (int k = 0; k < n; k++) a[k] = x[k] * x[k];
+        for (int k = 0; k < n; k++) s += a[k] * x[0];
+        free(room);""",
+            2,
+        ),
+        (
+            """struct { int tag; char room[8] __attribute__((aligned(8))); } a[16];
+        for (int k = 0; k < n; k++) {
+          if ((a[k].tag = k % 2)) *(int *)a[k].room = k;
+          else *(double *)a[k].room = x[k] * x[0];
+        }
+        for (int k = 0; k < n; k++)
+          if (a[k].tag) s += *(int *)a[k].room * x[k];
+          else s += *(double *)a[k].room * *(double *)a[k].room;""",
+            1,
+        ),
+    ],
+    ids=["allocated", "any"],
+)
+def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:
+    source = f"#include <stdlib.h>\ndouble f(int n, const double *x) {{ double s = 0; {body} return s; }}"
+    je.check_grads(kernel(source, "c"), (X,), order=order)

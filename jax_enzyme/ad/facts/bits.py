@@ -80,15 +80,14 @@ class BitChecks:
         these, where nothing else is done with bits."""
         found = set[I.Instruction]()
         nothing = frozenset[I.Instruction](), frozenset[I.Load]()
-        in_frames = any(buffer.role != "primal" for buffer in self.numbers.values())
         words = {word for _, _, lost in self._read_as_integers for word, lossy in lost.items() if lossy}
         if not words:
             return nothing
         shorter = frozenset[I.Load]()
         # In a derivative the codes that tell what was read are constants, and would hide what numbers depend on.
-        if not in_frames and any(word.type == T.I32 for word in words):
+        if not self._in_frames and any(word.type == T.I32 for word in words):
             shorter = frozenset(self._shorter)
-        plain = PlainWords(self.points_to, self.activity, in_frames, shorter)
+        plain = PlainWords(self.points_to, self.activity, self._in_frames, shorter)
         if not all(map(plain.may_be, words)):
             return nothing
         for users, fields, lost in self._read_as_integers:
@@ -102,6 +101,11 @@ class BitChecks:
                     return nothing
                 found |= computed
         return frozenset(found), frozenset(filter(plain.may_be, shorter))
+
+    @cached_property
+    def _in_frames(self) -> bool:
+        """Whether it is a derivative that is derived, which was itself found to be right."""
+        return any(buffer.role != "primal" for buffer in self.numbers.values())
 
     @property
     def _shorter(self) -> Iterator[I.Load]:
@@ -304,7 +308,9 @@ class BitChecks:
         of_numbers = value in self._computed or value in self.activity.varied
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
-                if part.typed and other.typed:
+                if self.activity.numbers.are_apart(item, part, other):
+                    continue
+                if self._in_frames and part.typed and other.typed and not of_numbers:
                     continue
                 if not of_numbers and (part.is_adrift(other) or part.is_last_byte(other)):
                     continue
