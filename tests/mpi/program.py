@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
 OF_COMPLETION = (
     *("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts"),
-    *("crossed", "located", "located_before", "tiles", "filed", "written", "late"),
+    *("crossed", "located", "located_before", "tiles", "filed", "written", "late", "neighbours"),
 )
 N = 5
 
@@ -193,6 +193,14 @@ def tiles(x: jax.Array) -> jax.Array:
     return y.at[0].add(y[-1])
 
 
+def neighbours(x: jax.Array) -> jax.Array:
+    i, r, before = jnp.arange(x.shape[1]), jnp.arange(len(x))[:, None], jnp.roll(x, 1, axis=0)
+    low = jnp.where(r > 0, before[:, :1] ** 2, x[:, 1:2])
+    high = jnp.where(r + 1 < len(x), jnp.roll(x, -1, axis=0)[:, :1] ** 2, x[:, 2:3])
+    came = jnp.concatenate([before[:, 1:2], x[:, 3:4], before[:, :2]], axis=1)
+    return x * jnp.concatenate([low, high], axis=1)[:, i % 2] + came[:, i % 4] * x[:, 4:5]
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
@@ -219,6 +227,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "located_before": located_before,
     "columns_again": columns_again,
     "tiles": tiles,
+    "neighbours": neighbours,
     "late": lambda x: jnp.concatenate([x[:1], x[:1], x[2:]]) ** 2,
     "filed": lambda x: (10 * jnp.roll(jnp.arange(len(x)), 1)[:, None] + jnp.arange(x.shape[1])) * x**2,
     "fortran": halos,

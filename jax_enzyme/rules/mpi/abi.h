@@ -31,6 +31,7 @@ struct je_mpi_status {
 #define JE_NO_COMM 0x04000000
 #define JE_NO_REQUEST 0x2c000000
 #define JE_UNDEFINED (-32766)
+#define JE_CART 2
 #define JE_INT 0x4c000405
 #define JE_s 0x4c00040a
 #define JE_d 0x4c00080b
@@ -59,6 +60,7 @@ extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_in
 #define JE_NO_COMM ((handle)ompi_mpi_comm_null)
 #define JE_NO_REQUEST ((handle)ompi_request_null)
 #define JE_UNDEFINED (-32766)
+#define JE_CART 1
 #define JE_INT ((handle)ompi_mpi_int)
 #define JE_s ((handle)ompi_mpi_float)
 #define JE_d ((handle)ompi_mpi_double)
@@ -83,6 +85,7 @@ struct je_mpi_status {
 #define JE_NO_COMM ((handle)0x100)
 #define JE_NO_REQUEST ((handle)0x180)
 #define JE_UNDEFINED (-32766)
+#define JE_CART 211
 #define JE_INT ((handle)0x209)
 #define JE_s ((handle)0x210)
 #define JE_d ((handle)0x214)

@@ -52,3 +52,11 @@ MAKES(comm_create_group, MPI_Comm_create_group, GIVEN(handle comm, handle group,
 MAKES(cart_create, MPI_Cart_create, GIVEN(handle comm, int n, const int *sizes, const int *periodic, int reorder),
       GIVEN(comm, n, sizes, periodic, reorder))
 MAKES(cart_sub, MPI_Cart_sub, GIVEN(handle comm, const int *remain), GIVEN(comm, remain))
+MAKES(dist_graph_create, MPI_Dist_graph_create,
+      GIVEN(handle comm, int n, const int *from, const int *degrees, const int *to, const int *weights, handle info,
+            int reorder),
+      GIVEN(comm, n, from, degrees, to, weights, info, reorder))
+MAKES(dist_graph_create_adjacent, MPI_Dist_graph_create_adjacent,
+      GIVEN(handle comm, int in, const int *from, const int *in_weights, int out, const int *to,
+            const int *out_weights, handle info, int reorder),
+      GIVEN(comm, in, from, in_weights, out, to, out_weights, info, reorder))

@@ -19,5 +19,6 @@
 #include "blocks.h"
 #include "prefixes.h"
 #include "scattered.h"
+#include "neighbours.h"
 #include "communicators.h"
 #include "failure.h"

@@ -49,6 +49,8 @@ Comm_create       comm:v group:v made:I+
 Comm_create_group comm:v group:v tag:v made:I+
 Cart_create       comm:v n:v sizes:I periodic:I reorder:v made:I+
 Cart_sub          comm:v remain:I made:I+
+Dist_graph_create comm:v n:v from:I degrees:I to:I weights:I info:v reorder:v made:I+
+Dist_graph_create_adjacent comm:v in:v from:I weights:I out:v to:I weights:I info:v reorder:v made:I+
 Comm_free         freed:I+
 Ibcast            in:F+ count:v type:t root:v comm:v request:I+
 Ireduce           out:F in:F+ count:v type:t op:o root:v comm:v request:I+ | sum
@@ -78,6 +80,10 @@ Gatherv           out:F count:v type:t in:F+ counts:I starts:I type:t root:v com
 Scatterv          out:F counts:I starts:I type:t in:F+ count:v type:t root:v comm:v
 Allgatherv        out:F count:v type:t in:F+ counts:I starts:I type:t comm:v
 Alltoallv         out:F counts:I starts:I type:t in:F+ counts:I starts:I type:t comm:v
+Neighbor_allgather  out:F count:v type:t in:F+ count:v type:t comm:v
+Neighbor_allgatherv out:F count:v type:t in:F+ counts:I starts:I type:t comm:v
+Neighbor_alltoall   out:F count:v type:t in:F+ count:v type:t comm:v
+Neighbor_alltoallv  out:F counts:I starts:I type:t in:F+ counts:I starts:I type:t comm:v
 """
 
 # What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts. What goes to files and comes
@@ -86,7 +92,8 @@ _INACTIVE = frozenset(
     """
     Barrier Ibarrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_group Comm_get_name Comm_set_name
     Comm_set_errhandler Group_rank Group_size Group_incl Group_excl Group_free Cart_coords Cart_rank Cart_shift
-    Cart_get Cartdim_get Dims_create Topo_test Initialized Finalized Get_count Get_processor_name Get_version
+    Cart_get Cartdim_get Dims_create Topo_test Dist_graph_neighbors Dist_graph_neighbors_count Initialized Finalized
+    Get_count Get_processor_name Get_version
     Query_thread Is_thread_main Type_size Type_get_extent Error_string Error_class Probe Iprobe Request_get_status
     File_open File_close File_delete File_sync File_seek File_get_size File_set_size File_get_position File_set_view
     File_read File_read_all File_read_at File_read_at_all File_write File_write_all File_write_at File_write_at_all
