@@ -1,11 +1,14 @@
 """Persistent requests of MPI, as requests that are begun once each; derived datatypes, as messages of the numbers that
-they have.
+they have; operations of the program's own, as what it does to all that is gathered.
 
     before    MPI_Type_vector(n, 1, m, MPI_DOUBLE, &column) ... MPI_Send(a, 1, column, to, tag, comm)
     after     where its numbers lie is kept in a table      ... they are packed; MPI_Send(packed, n, MPI_DOUBLE, ...)
 
     before    MPI_Send_init(x, n, MPI_DOUBLE, to, tag, comm, &r)  ... MPI_Start(&r) ... MPI_Wait(&r, s)
     after     what &r is for is kept in a table                   ... MPI_Isend(...) ... MPI_Wait(of the table, s)
+
+    before    MPI_Op_create(f, 1, &op)                 ... MPI_Allreduce(x, y, n, MPI_DOUBLE, op, comm)
+    after     what &op is for is kept in a table       ... MPI_Allgather(x, ..., all, ...); f(all, all + n, ...) ...
 
 So messages have the rules of those of plain numbers, and packing is a loop like any other. The functions that do it are
 in `runtime/mpi_objects.h`, once for each binary interface and type of numbers.
@@ -22,7 +25,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Value, parts_of
 from jax_enzyme.ir.writer import to_text
-from jax_enzyme.rules.mpi.table import datatypes_of, number_of
+from jax_enzyme.rules.mpi.table import datatypes_of, is_handle, number_of
 
 
 def _functions(names: str) -> tuple[str, ...]:
@@ -37,28 +40,33 @@ _TYPES = tuple(
     ).split()
 )
 _REQUESTS = _functions("Send_init Ssend_init Rsend_init Recv_init")
+_OPERATIONS = _functions("Op_create Op_free")
+_REDUCTIONS = _functions("Allreduce Reduce Scan Exscan Reduce_scatter_block Reduce_scatter")
 _OF_REQUESTS = _functions("Start Startall Request_free Wait Waitall Waitany Waitsome Test Testall Testany Testsome")
 _OF_TYPES = _functions(
     "Send Ssend Rsend Recv Sendrecv Sendrecv_replace Isend Issend Irecv Bcast Gather Gatherv Scatter Scatterv "
     "Allgather Allgatherv Alltoall Alltoallv Type_size Type_get_extent Get_count"
 )
-_ALWAYS = frozenset({*_TYPES, *_REQUESTS, *_OF_REQUESTS})
-_OURS = _ALWAYS.union(_OF_TYPES)
+_ALWAYS = frozenset({*_TYPES, *_REQUESTS, *_OF_REQUESTS, *_OPERATIONS})
+_OURS = _ALWAYS.union(_OF_TYPES, _REDUCTIONS)
 
 
 def makes_objects(ir: str) -> bool:
-    """Whether a module mentions a function that makes persistent requests, or makes or uses derived datatypes."""
-    return any(f"@{name}(" in ir for name in (*_TYPES, *_REQUESTS))
+    """Whether a module mentions a function that makes persistent requests or operations, or makes or uses derived
+    datatypes."""
+    return any(f"@{name}(" in ir for name in (*_TYPES, *_REQUESTS, *_OPERATIONS))
 
 
 def without_objects(ir: str) -> str:
-    """The module without persistent requests and derived datatypes; as it is where it makes none, where they are not
-    all of one type of real numbers, and where one goes to a function of MPI that is not among ours."""
+    """The module without persistent requests, derived datatypes and operations of the program's own; as it is where it
+    makes none, where they are not all of one type of real numbers, and where one goes to a function of MPI that is not
+    among ours."""
     if not makes_objects(ir):
         return ir
     module = parse(ir)
     calls = list(_calls(module))
-    kinds = {number_of(a) for call, name in calls if name in (*_TYPES, *_REQUESTS) for a in call.arguments} - {None}
+    makes = [call for call, name in calls if name in (*_TYPES, *_REQUESTS) or _has_own_operation(call, name)]
+    kinds = {number_of(a) for call in makes for a in call.arguments} - {None}
     if any(name == "MPI_Type_create_struct" for _, name in calls):
         kinds |= {k for k in map(number_of, _stored(module)) if k is not None}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
@@ -85,9 +93,14 @@ def _stored(module: Module) -> Iterable[Value]:
 
 
 def _is_plain(call: I.CallBase, name: str) -> bool:
-    """Whether a call has no datatypes but those that it names."""
+    """Whether a call has no datatypes but those that it names, and no operation of the program's."""
     places = datatypes_of(name)
-    return places is not None and all(number_of(call.arguments[i]) is not None for i in places)
+    named = places is not None and all(number_of(call.arguments[i]) is not None for i in places)
+    return named and not _has_own_operation(call, name)
+
+
+def _has_own_operation(call: I.CallBase, name: str) -> bool:
+    return name in _REDUCTIONS and not is_handle(call.arguments[4])
 
 
 def _own(module: Module, name: str, symbol: str) -> Function:

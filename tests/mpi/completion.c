@@ -1,4 +1,5 @@
 /* Kernels of processes: requests in all ways to wait for them, results in parts and in place, communicators. */
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,4 +286,36 @@ void neighbours(int n, const double *x, double *y) {
     MPI_Neighbor_alltoallv(x, lengths, out, MPI_DOUBLE, came, lengths, in, MPI_DOUBLE, graph);
     MPI_Comm_free(&graph);
     for (int i = 0; i < n; i++) y[i] = x[i] * both[i % 2] + came[i % 4] * x[4];
+}
+
+static void follow(void *first, void *second, int *count, MPI_Datatype *type) {
+    double *before = first, *after = second;
+    (void)type;
+    for (int i = 0; i < 2 * *count; i += 2) {
+        after[i + 1] += after[i] * before[i + 1];
+        after[i] *= before[i];
+    }
+}
+static void hypotenuse(void *in, void *in_out, int *count, MPI_Datatype *type) {
+    double *one = in, *other = in_out;
+    if (*type == MPI_DOUBLE)
+        for (int i = 0; i < *count; i++) other[i] = sqrt(one[i] * one[i] + other[i] * other[i]);
+}
+/* By operations of its own: two affine maps each, in the order of processes, and a norm, of a part for each. */
+void combined(int n, const double *x, double *y) {
+    double upto[4], norms[MOST], own;
+    MPI_Op order, norm;
+    MPI_Datatype map;
+    MPI_Type_contiguous(2, MPI_DOUBLE, &map);
+    MPI_Type_commit(&map);
+    MPI_Op_create(follow, 0, &order);
+    MPI_Op_create(hypotenuse, 1, &norm);
+    MPI_Scan(x, upto, 2, map, order, WORLD);
+    for (int i = 0; i < size(); i++) norms[i] = x[i % n];
+    MPI_Reduce_scatter_block(norms, &own, 1, MPI_DOUBLE, norm, WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, norms, 1, MPI_DOUBLE, norm, WORLD);
+    MPI_Op_free(&order);
+    MPI_Op_free(&norm);
+    MPI_Type_free(&map);
+    for (int i = 0; i < n; i++) y[i] = x[i] * upto[i % 4] + norms[0] * own * x[i];
 }

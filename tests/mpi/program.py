@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
 OF_COMPLETION = (
     *("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts"),
-    *("crossed", "located", "located_before", "tiles", "filed", "written", "late", "neighbours"),
+    *("crossed", "located", "located_before", "tiles", "filed", "written", "late", "neighbours", "combined"),
 )
 N = 5
 
@@ -201,6 +201,15 @@ def neighbours(x: jax.Array) -> jax.Array:
     return x * jnp.concatenate([low, high], axis=1)[:, i % 2] + came[:, i % 4] * x[:, 4:5]
 
 
+def combined(x: jax.Array) -> jax.Array:
+    def then(before: tuple[jax.Array, jax.Array], after: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        return before[0] * after[0], before[1] * after[0] + after[1]
+
+    a, b = lax.associative_scan(then, (x[:, :4:2], x[:, 1:4:2]), axis=0)
+    upto, norms = jnp.stack([a, b], axis=2).reshape(len(x), 4), jnp.sqrt((x**2).sum(0))
+    return x * upto[:, jnp.arange(x.shape[1]) % 4] + norms[0] * norms[jnp.arange(len(x)) % x.shape[1], None] * x
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
@@ -228,6 +237,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "columns_again": columns_again,
     "tiles": tiles,
     "neighbours": neighbours,
+    "combined": combined,
     "late": lambda x: jnp.concatenate([x[:1], x[:1], x[2:]]) ** 2,
     "filed": lambda x: (10 * jnp.roll(jnp.arange(len(x)), 1)[:, None] + jnp.arange(x.shape[1])) * x**2,
     "fortran": halos,

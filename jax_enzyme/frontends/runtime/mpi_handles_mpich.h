@@ -3,6 +3,7 @@
 typedef int HANDLE;
 #define NOTHING 0x2c000000
 #define NO_TYPE 0x0c000000
+#define NO_OPERATION 0x18000000
 #define ROWS_FIRST 56
 #define AS_HANDLE(number) (0x0e000000 | (number))
 #define AS_NUMBER(handle) (((handle) & 0xff000000) == 0x0e000000 ? (handle) & 0xffffffUL : ~0UL)

@@ -4,6 +4,7 @@
 typedef void *HANDLE;
 #define NOTHING reinterpret_cast<void *>(0x180L)
 #define NO_TYPE reinterpret_cast<void *>(0x200L)
+#define NO_OPERATION reinterpret_cast<void *>(0x20L)
 #define ROWS_FIRST 0xc
 #define AS_HANDLE(number) reinterpret_cast<void *>(0x10000L + (number))
 #define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - 0x10000)

@@ -2,8 +2,8 @@
 // alone: what is sent is packed before, what came is unpacked. REAL is the type of the numbers, DATATYPE MPI's name of it
 // (rules want it to be a constant), IS_ALSO(handle) whether a handle is another one, OWN(name) the name of a function
 // here; mpi_handles_*.h has HANDLE, the type of MPI's handles, NOTHING, the request that is none, AS_HANDLE, the handle of
-// a number below 768, and AS_NUMBER, that number. Messages have the first 256 numbers, datatypes the next ones, persistent
-// requests the last ones.
+// a number below 1024, and AS_NUMBER, that number. Messages have the first 256 numbers, datatypes the next ones, persistent
+// requests those behind them, operations the last ones.
 #include <stddef.h>
 #ifndef IS_ALSO
 #define IS_ALSO(handle) false
@@ -431,3 +431,4 @@ int OWN(Request_free)(HANDLE *request) {
 }  // extern "C"
 
 #include "mpi_object_blocks.h"
+#include "mpi_object_operations.h"

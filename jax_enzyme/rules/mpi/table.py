@@ -330,6 +330,11 @@ def number_of(datatype: Value) -> tuple[str, str] | None:
     return None if letter is None else (abi, letter)
 
 
+def is_handle(value: Value) -> bool:
+    """Whether an operation, or a datatype, is one that MPI has and the call names."""
+    return isinstance(value, GlobalValue) or _code(value) is not None
+
+
 def pair_of(datatype: Value, op: Value) -> tuple[str, str, str, str] | None:
     """Of a reduction of pairs of a number and its place: binary interface, letter of the numbers, what places are, and
     which number is the best; None where datatype or operation are none of these constants."""
