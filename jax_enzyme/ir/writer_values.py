@@ -101,10 +101,12 @@ class ValueWriter:
                 return self.node(value)
 
     def _value_as_metadata(self, value: V.Value) -> str:
-        """A local that a pass has removed leaves `poison` behind, which debuggers show as "optimised out"."""
-        if not isinstance(value, V.Constant) and value not in self.names and type(value) not in self.writers:
+        """What a pass has removed (a local; a function that a template's argument names) leaves `poison` behind, which
+        debuggers show as "optimised out"."""
+        try:
+            return self.typed(value)
+        except WriteError:
             return f"{value.type} poison"
-        return self.typed(value)
 
     def node(self, node: MDNode) -> str:
         distinct = "distinct " if node.distinct else ""

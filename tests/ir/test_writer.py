@@ -62,7 +62,9 @@ def test_removed_value_in_a_debug_record_becomes_poison() -> None:
     gone = Builder(V.BasicBlock()).unary("fneg", function.arguments[0])
     builder.ret(function.arguments[0])
     function.entry.terminator.records = (DebugRecord("value", [MDConstant(gone), MDNode()]),)
+    module.metadata["0"] = MDNode(operands=[MDConstant(Function(T.PTR, function.function_type, [], name="gone"))])
     assert "#dbg_value(double poison, !{})" in to_text(module)
+    assert "!0 = !{ptr poison}" in to_text(module)  # as of `total<sum>` where `sum` was put in its place
     assert "#dbg" not in to_text(module, debug=False)
 
 
