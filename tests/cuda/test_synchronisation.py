@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -704,3 +705,31 @@ def test_lanes_in_step_by_volatile_memory(threads: int) -> None:
     wanted = np.full(32, np.sum(x * x) * x[3] + x[2])
     np.testing.assert_allclose(subject.run((), [x])[0], wanted, rtol=1e-13)
     agree(three_way(subject, [x]))
+
+
+def test_lanes_in_step_where_some_alone_store() -> None:
+    """Rows of a sparse matrix, each summed by eight lanes: two of them store its bounds, and all read these in time."""
+    body = """
+    extern "C" __global__ void k(int n, const int *starts, const double *a, const double *x, double *y) {
+      __shared__ volatile double s[32 + 4];
+      __shared__ volatile int ends[4][2];
+      int lane = threadIdx.x & 7, group = threadIdx.x / 8;
+      for (int row = group; row < n; row += 4) {
+        if (lane < 2) ends[group][lane] = starts[row + lane];
+        double sum = 0;
+        for (int j = ends[group][0] + lane, end = ends[group][1]; j < end; j += 8) sum += a[j] * x[j] * x[j];
+        s[threadIdx.x] = sum;
+        s[threadIdx.x] = sum = sum + s[threadIdx.x + 4];
+        s[threadIdx.x] = sum = sum + s[threadIdx.x + 2];
+        s[threadIdx.x] = sum = sum + s[threadIdx.x + 1];
+        if (lane == 0) y[row] = s[threadIdx.x];
+      }
+    }"""
+    rng = np.random.default_rng(1)
+    starts = np.cumsum([0, *rng.integers(0, 20, 10)], dtype=np.int32)
+    a, x = rng.normal(size=(2, int(starts[-1])))
+    signature = "n: i32, starts: i32[n+1], a: f64[m], x: f64[m], out y: f64[n]"
+    subject = native(body, signature, {"n": 10, "m": len(x)}, 1, 32)
+    wanted = np.array([np.sum(a[i:j] * x[i:j] ** 2) for i, j in pairwise(starts)])
+    np.testing.assert_allclose(subject.run((), [starts, a, x])[0], wanted, rtol=1e-13, atol=1e-13)
+    agree(three_way(subject, [starts, a, x]))

@@ -3,14 +3,19 @@
 before    a = load volatile s[t]; b = load volatile s[t + 16]; store volatile a + b, s[t]; c = load volatile s[t + 8]
 after     a = load s[t]; b = load s[t + 16]; meet the warp; store a + b, s[t]; meet the warp; c = load s[t + 8]
 
-A store is apart from what was accessed before and behind it, where no meeting lies in between already: at the later
-one of the two, where lanes are together again that went different ways to the first.
+A store is apart from what was accessed before and behind it, where no meeting lies in between already: in front of the
+later one of the two, where lanes are together again that went different ways to the first; where only some lanes come
+to the later one (`if (lane < 2) s[lane] = ...` behind a read), in front of the branch that parts them, as all have to
+read before these store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators, PostDominators
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
@@ -50,17 +55,48 @@ def keep_in_step(module: Module, kernel: Function, shared: Collection[GlobalVari
 def _meetings(
     kernel: Function, places: Mapping[Value, set[Value]], volatile: Collection[Value]
 ) -> dict[I.Instruction, None]:
-    """Before which accesses the warp meets: where one of the same variable came before, one of the two stores, and one
+    """Before which instructions the warp meets: between two accesses of the same variable, one of which stores, and one
     is volatile."""
+    together = _Together(kernel)
+
+    def apart(access: I.Instruction, other: I.Instruction) -> bool:
+        stores = isinstance(access, I.Store) or isinstance(other, I.Store)
+        shares = not places[access].isdisjoint(places.get(other, ()))
+        return stores and shares and (access in volatile or other in volatile)
+
     found: dict[I.Instruction, None] = {}
-    for block in kernel.blocks:
+    for block in kernel.blocks if volatile else ():
         for number, access in enumerate(block.instructions):
-            for other in _behind(block, number + 1, found) if access in places else ():
-                stores = isinstance(access, I.Store) or isinstance(other, I.Store)
-                shares = not places[access].isdisjoint(places.get(other, ()))
-                if stores and shares and (access in volatile or other in volatile):
-                    found[other] = None
+            if access not in places:
+                continue
+            while other := next((o for o in _behind(block, number + 1, found) if apart(access, o)), None):
+                place = together.before(other, block)
+                found[other if place in found else place] = None  # itself where there are ways around the place
     return found
+
+
+class _Together:
+    """Where the lanes that go different ways to an access are together."""
+
+    def __init__(self, kernel: Function) -> None:
+        cfg = Cfg(kernel)
+        self._dominators, self._behind = Dominators(cfg), PostDominators(cfg)
+        self._loops = Loops(cfg, self._dominators)
+        self._home = {i: block for block in kernel.blocks for i in block.instructions}
+
+    def before(self, access: I.Instruction, first: BasicBlock) -> I.Instruction:
+        """The last place in front of an access that all lanes come to that come from a block: itself, or the branch by
+        which some of them alone go to it, or to the loop around it."""
+        here = self._home[access]
+        while not self._dominators.dominates(here, first):
+            loop = self._loops.loop_of.get(here)
+            around = [o.header for o in loop.ancestors if first not in o] if loop is not None else []
+            top = around[-1] if around else here
+            above = self._dominators.idom.get(top)
+            if above is None or (not around and self._behind.dominates(here, above)):
+                break
+            here = above
+        return access if here is self._home[access] else here.terminator
 
 
 def _behind(block: BasicBlock, start: int, met: Collection[Value]) -> Iterator[I.Instruction]:
