@@ -19,10 +19,9 @@ from jax_enzyme.signature.expressions import (
     Expression,
     Literal,
     Name,
-    Negation,
-    Operation,
     evaluate,
     names_in,
+    renamed,
 )
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text, leaves
 from jax_enzyme.signature.model import Order
@@ -278,23 +277,11 @@ class _Resolver:
         return found
 
     def _dims(self, declaration: Declaration, dims: Dims, place: _Place) -> Dims:
-        return tuple(self._resolved(dim, declaration, place.scope) for dim in dims)
+        def meaning(name: str) -> Expression:
+            full = self._full_name(name, declaration, place.scope)
+            return Literal(self.constants[full]) if full in self.constants else Name(full)
 
-    def _resolved(self, dim: Expression, declaration: Declaration, scope: str) -> Expression:
-        match dim:
-            case Literal():
-                return dim
-            case Name(name):
-                full = self._full_name(name, declaration, scope)
-                return Literal(self.constants[full]) if full in self.constants else Name(full)
-            case Negation(operand):
-                return Negation(self._resolved(operand, declaration, scope))
-            case Operation(operator, left, right):
-                return Operation(
-                    operator,
-                    self._resolved(left, declaration, scope),
-                    self._resolved(right, declaration, scope),
-                )
+        return tuple(renamed(dim, meaning) for dim in dims)
 
     def _full_name(self, name: str, declaration: Declaration, scope: str) -> str:
         while True:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from jax_enzyme.classes import dataclass
@@ -82,6 +82,19 @@ def names_in(expression: Expression) -> frozenset[str]:
             return names_in(operand)
         case Operation(_, left, right):
             return names_in(left) | names_in(right)
+
+
+def renamed(expression: Expression, meaning: Callable[[str], Expression]) -> Expression:
+    """An expression with what its names mean in their place."""
+    match expression:
+        case Literal():
+            return expression
+        case Name(name):
+            return meaning(name)
+        case Negation(operand):
+            return Negation(renamed(operand, meaning))
+        case Operation(operator, left, right):
+            return Operation(operator, renamed(left, meaning), renamed(right, meaning))
 
 
 def evaluate(expression: Expression, values: Mapping[str, int]) -> int:

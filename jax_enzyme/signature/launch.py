@@ -1,4 +1,5 @@
-"""How a CUDA kernel is launched: grid, block and dynamic shared memory, as expressions over dimensions."""
+"""How a CUDA kernel is launched: grid, block and dynamic shared memory, as expressions over dimensions and integers
+that are given with the kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import ArgumentError, SignatureError
-from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
+from jax_enzyme.signature.expressions import EvaluationError, Expression, Literal, Name, evaluate, names_in, renamed
 from jax_enzyme.signature.model import Signature
 from jax_enzyme.signature.parser import parse_expression
 
@@ -103,6 +104,8 @@ def _expression(what: str, part: object, signature: Signature) -> Expression:
         found = parse_expression(str(part))
     except SignatureError as error:
         raise SignatureError(f"{what}= {error.cause}", error.place, error.remedy) from None
+    fixed = {p.name: Literal(p.value) for p in signature.params if p.value is not None}
+    found = renamed(found, lambda name: fixed.get(name) or Name(name))
     unknown = sorted(names_in(found) - signature.shape_names)
     if unknown:
         known = ", ".join(sorted(signature.shape_names)) or "none"

@@ -39,6 +39,10 @@ def test_launches_that_cover_the_arrays(grid: object, block: object) -> None:
     np.testing.assert_allclose(scaled(grid=grid, block=block)(2.0, X), 2 * np.sin(X))
 
 
+def test_a_launch_by_a_number_that_is_given_with_the_kernel() -> None:
+    np.testing.assert_allclose(scaled(grid=("m", "n+1"), block=1, n=3)(2.0, X), 2 * np.sin(X))
+
+
 @pytest.mark.parametrize(
     ("launch", "error", "message"),
     [
