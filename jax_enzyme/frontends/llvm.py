@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.toolchain import portable
+from jax_enzyme.frontends.zig_panics import end_panics
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import reader, writer
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.foreign import texts_of_bitcode
-from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.keywords import LINKAGE, LOCAL
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.transform.openmp import make_serial
-
-_LOCAL = frozenset(("internal", "private"))
 
 
 def read_ir(source: Source, flags: Sequence[str]) -> str:
@@ -36,6 +35,7 @@ def read_together(sources: Sequence[tuple[Source, Sequence[str]]]) -> list[str |
             module = _module(source, flags, None if _is_text(source) else next(texts))
             _refuse_scalable(module, source.name)
             _swap_names_of_aliases(module)
+            end_panics(module)
             found.append(portable(writer.to_text(make_serial(module, source.name))))
         except CompileError as error:
             found.append(error)
@@ -86,12 +86,12 @@ def _swap_names_of_aliases(module: Module) -> None:
             not isinstance(function, Function)
             or function.is_declaration
             or alias.keyword != "alias"
-            or not _LOCAL.isdisjoint(alias.prefix)
-            or _LOCAL.isdisjoint(function.prefix)
+            or not LOCAL.isdisjoint(alias.prefix)
+            or LOCAL.isdisjoint(function.prefix)
         ):
             continue
         function.name, alias.name = name, function.name
-        function.prefix = tuple(word for word in function.prefix if word not in _LOCAL)
+        function.prefix = tuple(word for word in function.prefix if word not in LOCAL)
         alias.prefix = ("internal", *(word for word in alias.prefix if word not in LINKAGE))
         module.functions = {f.name: f for f in module.functions.values()}
         module.aliases = {a.name: a for a in module.aliases.values()}

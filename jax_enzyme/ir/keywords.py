@@ -18,6 +18,7 @@ LINKAGE = frozenset(
     "private internal available_externally linkonce weak common appending extern_weak linkonce_odr weak_odr external "
     "default hidden protected dllimport dllexport dso_local dso_preemptable".split()
 )
+LOCAL = frozenset(("internal", "private"))
 UNNAMED = frozenset(("unnamed_addr", "local_unnamed_addr"))
 CONVENTIONS = frozenset(
     "ccc fastcc coldcc ghccc cc webkit_jscc anyregcc preserve_mostcc preserve_allcc preserve_nonecc cxx_fast_tlscc "

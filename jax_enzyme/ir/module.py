@@ -213,23 +213,24 @@ def empty(function: Function) -> None:
         block.instructions.clear()
 
 
+def named_by(value: Value) -> Iterator[Value]:
+    """The constants, functions and variables among them, that a symbol or a constant is made of."""
+    held: list[Value | None] = []
+    match value:
+        case Function():
+            held = [value.personality, value.prefix_data, value.prologue_data]
+            held += [v for i in value.instructions() for v in i.operands if isinstance(v, Constant)]
+        case GlobalVariable():
+            held = [value.initializer]
+        case GlobalAlias():
+            held = [value.target]
+        case _:
+            held += parts_of(value)
+    return (v for v in held if v is not None)
+
+
 def only_reached(module: Module, root: Function) -> Module:
     """A module without the function bodies that neither `root`, nor what it calls, nor any global names."""
-
-    def leads_to(value: Value) -> Iterator[Value]:
-        held: list[Value | None] = []
-        match value:
-            case Function():
-                held = [value.personality, value.prefix_data, value.prologue_data]
-                held += [v for i in value.instructions() for v in i.operands if isinstance(v, Constant)]
-            case GlobalVariable():
-                held = [value.initializer]
-            case GlobalAlias():
-                held = [value.target]
-            case _:
-                held += parts_of(value)
-        return (v for v in held if v is not None)
-
-    found = reached([root, *module.globals.values(), *module.aliases.values()], leads_to)
+    found = reached([root, *module.globals.values(), *module.aliases.values()], named_by)
     kept = {name: f for name, f in module.functions.items() if f.is_declaration or f in found}
     return replace(module, functions=kept)

@@ -153,6 +153,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
         (r"_ZN4core\d+result\d+unwrap_failed", Effect.THROW),
         (r"_ZN5alloc\d+raw_vec\d+(handle_error|capacity_overflow)", Effect.THROW),
         (r"_ZN5alloc\d+alloc\d+handle_alloc_error", Effect.THROW),
+        (r"debug\.(FullPanic\(|defaultPanic$)", Effect.ABORT),
         (r"_R.*___rust_alloc_zeroed$", Effect.ALLOCATE),
         (r"_R.*___rust_alloc$", Effect.ALLOCATE),
         (r"_R.*___rust_dealloc$", Effect.FREE),

@@ -65,6 +65,8 @@ _PANIC = re.compile(
     # In what stands elsewhere in Rust's library (`core::cell::panic_already_borrowed`), the last name.
     r"|(?:4core|5alloc|3std)\d+\w*\D\d+([a-z_]+)(?:17h[0-9a-f]+E)?$"
 )
+_ZIG_PANIC = re.compile(r"debug\.(?:defaultPanic$|FullPanic\(.*\)\.([a-zA-Z]+?)(?:__\w+)?$)")
+"""With what has gone wrong, where that has a function of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +139,10 @@ def _terminated(call: I.CallBase, name: str) -> Site:
         return Site(call, TERMINATED, f"STOP {text}" if text else "STOP")
     if name == "_FortranAReportFatalUserError" and (text := constant_text(call.arguments[0])):
         return Site(call, TERMINATED, text)
+    if panic := _ZIG_PANIC.match(name):
+        text = _counted_text(call.arguments[0], call.arguments[1]) if len(call.arguments) > 1 else None
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", panic[1] or "").lower()
+        return Site(call, TERMINATED, ": ".join(filter(None, ("Zig panic", text or words))))
     if name in _NAMED:
         return Site(call, TERMINATED, _NAMED[name])
     if name == "python_exception":  # of Numba's: see frontends/numba.py

@@ -11,6 +11,7 @@ import pytest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import load
 from jax_enzyme.ir import reader
+from jax_enzyme.transform.failure_sites import site
 from tests.support.tools import need
 
 SQUARE = "double square(double x) { return x * x; }\n"
@@ -224,6 +225,42 @@ def test_a_fortran_module_leaves_no_file_behind(tmp_path: Path, monkeypatch: pyt
     source = "module leaves\ncontains\nsubroutine f(x) bind(c)\n real(8) :: x\n x = 2 * x\nend subroutine\nend module\n"
     assert load(source, "f", "fortran").symbol == "f"
     assert not list(folder.iterdir())
+
+
+def test_zig_panics_without_what_they_print() -> None:
+    text = """
+    @text = private constant [8 x i8] c"too hot\\00"
+    @table = internal constant [1 x ptr] [ptr @trace]
+    define internal void @trace() { call void asm sideeffect "syscall", ""() ret void }
+    define internal fastcc void @debug.defaultPanic(ptr %text, i64 %length) noreturn {
+      call void @trace()
+      unreachable
+    }
+    define internal fastcc void @"debug.FullPanic((function 'defaultPanic')).outOfBounds__anon_7"(i64 %i) noreturn {
+      call fastcc void @debug.defaultPanic(ptr @text, i64 %i)
+      unreachable
+    }
+    define double @at(ptr %x, i64 %i) {
+      %hot = icmp eq i64 %i, 1
+      br i1 %hot, label %panic, label %go
+    panic:
+      call fastcc void @debug.defaultPanic(ptr @text, i64 7)
+      unreachable
+    go:
+      %out = icmp ugt i64 %i, 1
+      br i1 %out, label %outside, label %inside
+    outside:
+      call fastcc void @"debug.FullPanic((function 'defaultPanic')).outOfBounds__anon_7"(i64 %i)
+      unreachable
+    inside:
+      %y = load double, ptr %x
+      ret double %y
+    }"""
+    program = load(text, "at", lang="llvm")
+    assert "@trace" not in program.ir
+    module = reader.parse(program.ir)
+    found = [site(module, i) for i in module.functions["at"].instructions()]
+    assert [f.what for f in found if f] == ["Zig panic: too hot", "Zig panic: out of bounds"]
 
 
 def test_a_function_that_only_an_alias_exports() -> None:
