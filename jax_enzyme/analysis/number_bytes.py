@@ -22,7 +22,7 @@ from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy, is_resize
-from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
+from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type, is_on_tape
 from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -52,7 +52,8 @@ class Bytes:
     have its elements at the same residues as what stands behind it, but not the same start. None: it is not known.
     `copies` is how often it was copied. `widened`: it stands for places without end, as copies around a cycle give
     them, and is held to be at each. `promised`: its bounds are those of a variable, or of what may have been copied, of
-    which it may be any part. `grown`: its memory may not be there yet (null), as that which grows."""
+    which it may be any part. `grown`: its memory may not be there yet (null), as that which grows. `on_tape`: what the
+    access says of that; None where it says nothing, or of copies."""
 
     at: Congruence
     size: int
@@ -64,6 +65,7 @@ class Bytes:
     widened: bool = False
     promised: bool = False
     grown: bool = False
+    on_tape: bool | None = None
     copies: int = field(default=0, compare=False)
 
     def meets(self, other: Bytes) -> bool:
@@ -74,6 +76,8 @@ class Bytes:
 
     def certainly_meets(self, other: Bytes) -> bool:
         """Whether they have, as far as that can be told."""
+        if self.on_tape is not None and other.on_tape is not None and self.on_tape != other.on_tape:
+            return False
         if self.whole or other.whole:
             return True
         if self.widened or other.widened or (self._is_exact and other._is_exact):
@@ -157,7 +161,8 @@ class Copied:
             yield Bytes(self.here, self.length, number=False, start=start)
 
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
-        part = replace(part, typed=part.typed if self.typed is None else self.typed, copies=part.copies + 1)
+        typed = part.typed if self.typed is None else self.typed
+        part = replace(part, typed=typed, on_tape=None, copies=part.copies + 1)
         if self.length is None:
             if part.whole and place.span is not None:
                 return self._from(place.span[0], part)
@@ -204,7 +209,7 @@ class ByteRanges:
         source = accessed_type(self._module, access)
         typed = source is not None and T.is_float(source) == T.is_float(type_)
         start = self._start(pointer)
-        share = common_share(self._module, access)
+        share, on_tape = common_share(self._module, access), is_on_tape(self._module, access)
         grown = self._root(pointer)[0] in self._grown
         for item, offsets in self._points_to.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self.layout.scalars(type_))):
@@ -213,7 +218,8 @@ class ByteRanges:
                 place = promised(here, size, share, self.layout, item)
                 first = None if start is None else start + offset
                 number = T.is_float(element)
-                yield item, Bytes(place, size, typed, number, first, promised=place != here, grown=grown)
+                part = Bytes(place, size, typed, number, first, grown=grown, on_tape=on_tape)
+                yield item, part if place == here else replace(part, promised=True)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""

@@ -71,9 +71,14 @@ def number_access(type_: T.Type) -> list[tuple[str, MDValue]]:
 
 
 def tape_access(type_: T.Type) -> list[tuple[str, MDValue]]:
-    """The same for numbers on the tape, which LLVM may take for memory that no other access touches: what an access of
-    a tape is of stays there until the tape goes, by a call."""
-    return _of_numbers(type_, _TAPE)
+    """The same for what is on the tape: of numbers LLVM may take that for memory that no other access touches, since
+    what an access of a tape is of stays there until the tape goes, by a call. Integers may be numbers' bits."""
+    return [_named_access("word", _TAPE)] if T.is_int(type_) else _of_numbers(type_, _TAPE)
+
+
+def shadow_access(type_: T.Type) -> list[tuple[str, MDValue]]:
+    """The same for what is in a shadow, which is memory of the program's and never on the tape."""
+    return number_access(type_) or [_named_access("bytes", _MEMORY)]
 
 
 def _of_numbers(type_: T.Type, where: str) -> list[tuple[str, MDValue]]:
@@ -192,6 +197,15 @@ def copied_type(module: Module, call: I.Instruction) -> T.Type | None:
     return kind if without_gaps and int_value(call.operands[2]) == places[-1][1] else None
 
 
+def is_on_tape(module: Module, access: I.Instruction) -> bool | None:
+    """Whether an access is one of a tape, or certainly not; None where that is not said."""
+    kind = _accessed_node(module, dict(access.metadata).get("tbaa"))
+    above = resolve(module, kind.operands[1]) if kind is not None and len(kind.operands) > 1 else None
+    where = above.operands[0] if above is not None and above.operands else None
+    texts = {_TAPE: True, _MEMORY: False}
+    return texts.get(where.text) if isinstance(where, MDString) else None
+
+
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:
     """Whether the source says that an access may be of any type: of `char`, or of a member of a union."""
     return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == "omnipotent char"
@@ -212,13 +226,16 @@ def copied_members(module: Module, instruction: I.Instruction) -> list[Member] |
 
 
 def _accessed_name(module: Module, tag: MDValue | None) -> str:
-    """The name of a tag's type. An access tag is (base type, accessed type, offset); a type starts with its name."""
-    node = resolve(module, tag)
-    if node is None or len(node.operands) < 3:
-        return ""
-    accessed = resolve(module, node.operands[1])
+    """The name of a tag's type, with which that starts."""
+    accessed = _accessed_node(module, tag)
     name = accessed.operands[0] if accessed is not None and accessed.operands else None
     return name.text if isinstance(name, MDString) else ""
+
+
+def _accessed_node(module: Module, tag: MDValue | None) -> MDNode | None:
+    """A tag's type. An access tag is (base type, accessed type, offset)."""
+    node = resolve(module, tag)
+    return resolve(module, node.operands[1]) if node is not None and len(node.operands) > 2 else None
 
 
 def is_fortran_integer(module: Module, access: I.Instruction) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.analysis.lanes import size
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.tbaa import number_access
+from jax_enzyme.analysis.tbaa import number_access, shadow_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -60,4 +60,4 @@ def load_number(builder: Builder, type_: T.Type, pointer: Value, align: int | No
 
 def store_number(builder: Builder, value: Value, pointer: Value, align: int | None = None) -> None:
     """The same, writing."""
-    builder.store(value, pointer, align).metadata = number_access(value.type)
+    builder.store(value, pointer, align).metadata = shadow_access(value.type)

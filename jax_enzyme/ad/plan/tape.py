@@ -276,13 +276,13 @@ def _items(loops: Sequence[tuple[Loop, int]], packed: Packing | None) -> int:
 
 def marked(slot: Slot, access: Value) -> Value:
     """A load or store of a slot, which says what it is of: where optimisers have merged the accesses to several nodes,
-    this is what tells numbers from what else lies in one of them. An integer that may be the bits of a number says
-    nothing. Memory of threads holds one thing at each place for as long as they run, which is said as well."""
+    this is what tells numbers from what else lies in one of them. Memory of threads holds one thing at each place for
+    as long as they run, which is said as well."""
     if slot.threads is not None:
         tag = own_access(slot.type)
         tags = [] if tag is None else [tag]
-    elif T.is_int(slot.type):
-        tags = [] if slot.may_be_bits else [READS_INTEGER]
+    elif T.is_int(slot.type) and not slot.may_be_bits:
+        tags = [READS_INTEGER]
     else:
         tags = tape_access(slot.type)
     if slot.is_lasting and slot.step in _SCOPES:
