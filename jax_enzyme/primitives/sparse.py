@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -78,16 +79,77 @@ def sparse_jacobian(kernel: Callable[..., Any], args: Sequence[Any], argnum: int
     x = _real(args[argnum], f"argument {argnum}")
     place = argnum % len(args)
 
-    def function(moved: Any) -> Any:
-        results = kernel(*args[:place], moved, *args[place + 1 :])
-        several = list(results) if isinstance(results, tuple | list) else [results]
-        if not -len(several) <= result < len(several):
-            raise ArgumentError(f"result={result}, but there are {len(several)} results")
-        return _real(several[result], f"result {result}")
+    leaves, tree = jax.tree.flatten(tuple(args[:place]) + tuple(args[place + 1 :]))
+    fixed = tuple(None if _is_traced(leaf) else (type(leaf), leaf) for leaf in leaves)
+    known = [leaf for leaf, value in zip(leaves, fixed, strict=True) if value is None]
 
     # Marks are NaN on purpose.
     with jax.debug_nans(False):  # pyright: ignore[reportUnknownMemberType]
-        return _Jacobian(function, x).matrix()
+        try:
+            return _Jacobian(_Function(kernel, place, result, tree, fixed), known, x).matrix()
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
+            # The function looks at numbers of its other arguments.
+            every = tuple((type(leaf), leaf) for leaf in leaves)
+            return _Jacobian(_Function(kernel, place, result, tree, every), [], x).matrix()
+
+
+def _is_traced(leaf: Any) -> bool:
+    """Whether an argument is numbers that a compiled derivative is given: integers and flags may decide on shapes."""
+    if isinstance(leaf, jax.Array | np.ndarray | np.generic):
+        return leaf.ndim > 0 or jnp.issubdtype(leaf.dtype, jnp.inexact)
+    return isinstance(leaf, float)
+
+
+@dataclass(frozen=True)
+class _Function:
+    """One result of a kernel, of the argument at `place`. The others are the leaves of `tree`, of which some are
+    `fixed`, each with its type: two that are equal may be of different ones."""
+
+    kernel: Callable[..., Any]
+    place: int
+    result: int
+    tree: Any
+    fixed: tuple[tuple[type, Any] | None, ...]
+
+    def __call__(self, known: Sequence[Any], moved: Any) -> jax.Array:
+        given = iter(known)
+        args = self.tree.unflatten([next(given) if leaf is None else leaf[1] for leaf in self.fixed])
+        results = self.kernel(*args[: self.place], moved, *args[self.place :])
+        several = list(results) if isinstance(results, tuple | list) else [results]
+        if not -len(several) <= self.result < len(several):
+            raise ArgumentError(f"result={self.result}, but there are {len(several)} results")
+        return _real(several[self.result], f"result {self.result}")
+
+
+def _derivatives(function: _Function) -> tuple[Any, Any]:
+    """Along tangents, and against cotangents: given the other arguments, the point, and a batch of them, flat."""
+
+    def along(known: Sequence[Any], x: jax.Array, tangents: Any) -> Any:
+        def one(tangent: Any) -> Any:
+            return jax.jvp(partial(function, known), (x,), (tangent.reshape(x.shape),))[1].reshape(-1)
+
+        return jax.vmap(one)(tangents)
+
+    def against(known: Sequence[Any], x: jax.Array, cotangents: Any) -> Any:
+        def one(cotangent: Any) -> Any:
+            y, pullback = jax.vjp(partial(function, known), x)
+            return pullback(cotangent.reshape(y.shape))[0].reshape(-1)
+
+        return jax.vmap(one)(cotangents)
+
+    return jax.jit(along), jax.jit(against)
+
+
+_kept_derivatives = lru_cache(maxsize=32)(_derivatives)
+"""Those of the functions that were asked for last are compiled once."""
+
+
+def _is_hashable(function: _Function) -> bool:
+    try:
+        hash(function)
+    except TypeError:
+        return False
+    return True
 
 
 def _real(value: Any, name: str) -> jax.Array:
@@ -116,23 +178,16 @@ class _Set:
 class _Jacobian:
     """Of a function of one array."""
 
-    def __init__(self, function: Callable[[Any], Any], x: jax.Array) -> None:
+    def __init__(self, function: _Function, known: Sequence[Any], x: jax.Array) -> None:
+        along, against = _kept_derivatives(function) if _is_hashable(function) else _derivatives(function)
         self._x = x
-        y = jax.eval_shape(function, x)
+        y = jax.eval_shape(function, known, x)
         self._shape: tuple[int, ...] = y.shape
         self._dtype: Any = y.dtype
         self._columns, self._rows = x.size, int(np.prod(y.shape))
 
-        def along(tangents: Any) -> Any:
-            tangent = tangents.reshape(x.shape)
-            return jax.jvp(function, (x,), (tangent,))[1].reshape(-1)
-
-        def against(cotangents: Any) -> Any:
-            (cotangent,) = jax.vjp(function, x)[1](cotangents.reshape(y.shape))
-            return cotangent.reshape(-1)
-
-        self._forward = jax.jit(jax.vmap(along))
-        self._reverse = jax.jit(jax.vmap(against))
+        self._forward = partial(along, known, x)
+        self._reverse = partial(against, known, x)
 
     def matrix(self) -> BCOO:
         from jax.experimental.sparse import BCOO  # loads all of scipy.sparse, which other kernels do not need

@@ -87,6 +87,30 @@ def test_functions_of_jax_and_single_numbers() -> None:
     assert je.sparse_jacobian(lambda x: jnp.zeros(4) + 0 * x.sum().astype(int), (x,)).nse == 0
 
 
+def test_a_second_call_compiles_nothing() -> None:
+    """The other arguments are what they are in each call: equal ones of different types too, and what is looked at."""
+    calls: list[Any] = []
+
+    def scaled(x: Any, factor: Any, weights: Any) -> Any:
+        calls.append(x)
+        return factor * weights * x * x if isinstance(factor, bool) else x * factor
+
+    def first_of_two(x: Any, weights: Any) -> Any:
+        return x * x if weights[0] > 0 else 3 * x
+
+    x, w = jnp.arange(1.0, 5.0), jnp.arange(4.0)
+    np.testing.assert_array_equal(je.sparse_jacobian(scaled, (x, True, w)).todense(), np.diag(2 * w * x))
+    before = len(calls)
+    np.testing.assert_array_equal(je.sparse_jacobian(scaled, (2 * x, True, w + 1)).todense(), np.diag(4 * (w + 1) * x))
+    assert len(calls) == before
+    np.testing.assert_array_equal(je.sparse_jacobian(scaled, (x, 1, w)).todense(), np.eye(4))
+    np.testing.assert_array_equal(je.sparse_jacobian(scaled, (x, 2.0, w)).todense(), 2 * np.eye(4))
+    for sign, expected in ((1, 2 * x), (-1, 3 * np.ones(4))):
+        np.testing.assert_array_equal(
+            je.sparse_jacobian(first_of_two, (x, sign + np.asarray(w))).todense(), np.diag(expected)
+        )
+
+
 def test_marks_pass_where_nan_is_an_error() -> None:
     with jax.debug_nans(True):
         np.testing.assert_allclose(je.sparse_jacobian(arrow, (x := numbers(10),)).todense(), jax.jacfwd(arrow)(x))
