@@ -7,6 +7,7 @@
 
 LLVM unrolls such nests only where each loop has a constant length, and few iterations. An array becomes values where
 nothing has its address, and nothing but nests that are unrolled, and loops that are short anyway, goes over it.
+The loop around has to become an innermost one.
 """
 
 from __future__ import annotations
@@ -41,10 +42,18 @@ def nests_over_locals(facts: Recurrences, is_small: Callable[[Value], bool], sho
     while True:
         kept = [loops for loops in over if all(loop in root_of or loop in short for loop in loops)]
         wanted = {root_of[loop] for loops in kept for loop in loops if loop in root_of}
+        wanted = {root for root in wanted if _leaves_no_loop(root, wanted | set(short))}
         if len(wanted) == len(nests):
             return set(root_of)
         nests = {root: loops for root, loops in nests.items() if root in wanted}
         root_of = {loop: root for root, loops in nests.items() for loop in loops}
+
+
+def _leaves_no_loop(root: Loop, gone: Collection[Loop]) -> bool:
+    """Whether the loop around a nest becomes an innermost one: or else values would be computed again, one iteration
+    after the other, that the tape has."""
+    assert root.parent is not None
+    return all(loop in gone for loop in root.parent.children)
 
 
 def _is_few(facts: Recurrences, root: Loop) -> bool:

@@ -170,6 +170,7 @@ class _Finder:
             return found
         nest, counts = nests[0]
         alone = [s for s in self._streams(nest, counts) if s.load not in found and s.apart == 1]
+        alone = [s for s in alone if self._recipes.alias.stays(s.load, nest[0])]
         for stream in _waiting(alone, counts[0], self._recipes):
             gather = Gather(nest, counts, stream.steps, {stream.load: 0})
             if self._has_room(gather):
@@ -294,7 +295,7 @@ class _Finder:
             return False
         if self._recipes.alias.stays(load, loop):
             return True
-        return not self._is_chain(inner) and self._recipes.alias.finds(load, loop)
+        return len(nest) == 1 and not self._is_chain(inner) and self._recipes.alias.finds(load, loop)
 
     def _is_chain(self, loop: Loop) -> bool:
         """Whether what an iteration of a loop stores is handed on to the next one, which waits for it in any case."""
