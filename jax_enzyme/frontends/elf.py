@@ -14,9 +14,13 @@ _LOCAL, _WEAK = 0, 2
 
 def undefined_symbols(code: bytes) -> tuple[str, ...]:
     """The names that a 64-bit little-endian ELF object refers to and does not define, weak references left out."""
-    symbols = _symbols(code)
-    names = {name for name, section, binding in symbols if section == _UNDEFINED and binding != _WEAK and name}
+    names = {name for name, section, binding in _symbols(code) if section == _UNDEFINED and binding != _WEAK and name}
     return tuple(sorted(names))
+
+
+def referenced_symbols(code: bytes) -> frozenset[str]:
+    """The names that a 64-bit little-endian ELF object refers to and does not define, weak references among them."""
+    return frozenset(name for name, section, _ in _symbols(code) if section == _UNDEFINED)
 
 
 def defined_symbols(code: bytes) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from typing import Literal
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, symbols, toolchain
-from jax_enzyme.frontends.assembly import check_assembled, has_assembly
+from jax_enzyme.frontends.assembly import check_assembled, has_assembly, meant
 from jax_enzyme.frontends.built_in import flags_without, put_for
 from jax_enzyme.frontends.candidates import (
     Candidates,
@@ -138,7 +138,7 @@ class SourceSet:
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
             mentioned = ((n, one) for one in compiled for n in put if f"@{n}" in one.ir or has_assembly(one.ir))
-            own = frozenset(name for name, one in mentioned if name in one.names.defined)
+            own = frozenset(name for name, one in mentioned if name in one.names.defined or name in meant(one.ir))
             if own and own not in self._calling:
                 flags = flags_without(own)
                 self._calling[own] = reduce(lambda sources, flag: sources._with(flag, "c", "c++"), flags, self)

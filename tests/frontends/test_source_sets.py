@@ -805,6 +805,16 @@ def test_what_assembly_at_file_scope_defines_is_not_the_library_s(write: Write) 
         load(wrong, "step")
 
 
+@pytest.mark.parametrize("text", [".globl sin; sin = cos", ".set sin, cos", ".weakref sin, cos", r"sin:\n ret"])
+def test_what_assembly_at_file_scope_renames_is_not_the_library_s(text: str, write: Write) -> None:
+    """Calls of `sin` were those of `cos`, with the derivative of `sin`."""
+    source = f'double sin(double), tan(double);\n__asm__("{text}");\ndouble step(double x) {{ return sin(x); }}\n'
+    [path] = write(step__c=f"{source}double other(double x) {{ return tan(x) * 5; }}\n")
+    with pytest.raises(CompileError, match="`sin` is defined by assembly at file scope"):
+        load(path, "step")
+    assert "5.000000e+00" in load(path, "other").ir
+
+
 def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> None:
     many = "".join(f"double g{i}(double x) {{ return nowhere{i}(x) * {i}; }}\n" for i in range(200))
     declared = "".join(f"double nowhere{i}(double);\n" for i in range(200))
