@@ -147,3 +147,23 @@ extern "C" void k(int n, const double *x, double *y) {
 def test_containers_of_each_thread_and_loops_in_order() -> None:
     """Memory from `new` is where it began; iterations that wait for one another are in order."""
     assert not je.check_races(je.kernel(FIRSTPRIVATE, "k", SIGNATURE, lang="c++", flags=("-fopenmp",)), (X,)).races
+
+
+def test_locks_are_taken_by_calls_that_may_throw() -> None:
+    source = """#include <omp.h>
+struct Bin { double sum = 0; omp_lock_t lock; Bin() { omp_init_lock(&lock); } ~Bin() { omp_destroy_lock(&lock); } };
+extern "C" void k(int n, const double *x, double *y) {
+  Bin *bins = new Bin[2];
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    omp_set_lock(&bins[LOCKED].lock);
+    bins[i % 2].sum += x[i];
+    omp_unset_lock(&bins[LOCKED].lock);
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = bins[i % 2].sum;
+  delete[] bins;
+}"""
+    assert check(source.replace("LOCKED", "i % 2"), "c++").ok
+    with pytest.raises(je.RaceError, match=r"kernel.cpp:8:21 by iteration \d+ of the loop"):
+        check(source.replace("LOCKED", "i / 2 % 2"), "c++")

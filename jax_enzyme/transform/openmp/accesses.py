@@ -11,6 +11,7 @@ locks begin and end, and from when on memory is a variable's or an allocation's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import reduce
 
@@ -115,6 +116,7 @@ class _Watch:
         if "memory(none)" in words:
             return
         function.attributes = tuple(w for w in words if not w.startswith("memory("))
+        behind_calls: list[tuple[BasicBlock, list[I.Instruction]]] = []
         for block in list(function.blocks):
             kept: list[I.Instruction] = []
             locals_: list[I.Instruction] = []
@@ -127,9 +129,18 @@ class _Watch:
                 locals_ = []
                 before = self._before(instruction) if called or block in inside else []
                 kept += [*self._made(instruction, before), instruction]
-                if not isinstance(instruction, I.Invoke):
-                    kept += self._made(instruction, self._behind(instruction))
+                rows = self._made(instruction, self._behind(instruction))
+                if isinstance(instruction, I.Invoke):
+                    behind_calls.append((instruction.targets[0], rows))
+                else:
+                    kept += rows
             block.instructions = kept
+        # Where a call ends that may throw: such a block is that of one call, as compilers make it.
+        ways = Counter(target for block in function.blocks for target in block.successors)
+        for block, rows in behind_calls:
+            if ways[block] == 1:
+                first = next(n for n, i in enumerate(block.instructions) if not isinstance(i, I.Phi))
+                block.instructions[first:first] = rows
         for loop in reversed(loops):  # inner ones first
             self._note_loop(loop)
         if is_region(self._module, function):
