@@ -41,6 +41,7 @@ from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.mpi.table import note_interface
 from jax_enzyme.transform.carried_loads import load_again
+from jax_enzyme.transform.devirtualise import show_callees
 from jax_enzyme.transform.divisions import note_divisions, show_divisors
 from jax_enzyme.transform.failing import stays_true
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message, keep_failures_apart
@@ -106,6 +107,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     module = through(result, of_module(_with_single_entries), join_marked_ends, *at_last).module
     take_apart(result.module, module)
     show_divisors(module)
+    show_callees(module)
     drop_scopes(module)
     show_attributes(module)
     note_interface(module)

@@ -19,7 +19,10 @@ The candidates are the functions of the call's type that the pointer may point t
 class's virtual functions), those in the slot that is read. Where the pointer may come from elsewhere as well, the call
 through it stays at the end of the chain, and where there are too many, nothing changes. Where all memory that the
 pointer may come from is known and there is no such function in it (a table without a destructor), no run gets there:
-the call becomes a failure (`unfitting`).
+the call becomes a failure (`unfitting`). An optimiser would conclude that it never runs. So what is called is hidden
+from it, until little is left of the code, and to see where pointers lead takes little time:
+
+    hidden    %g = call ptr @je.callee(ptr %f)            %y = call double %g(double %x)
 """
 
 from __future__ import annotations
@@ -28,29 +31,32 @@ from collections.abc import Callable, Sequence
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.zeros import Zeros
-from jax_enzyme.classes import dataclass
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone_with_map, with_operands
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.clone import clone, clone_with_map, with_operands
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import (
     BasicBlock,
     InlineAsm,
     Value,
 )
-from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.transform.rewriting import (
     call_like,
     phis,
+    place,
     redirect_phis,
     remove_unreachable,
     replace_values,
     split_before,
+    substitute,
 )
 from jax_enzyme.transform.unfitting import end_at_call
 
+_CALLEE = "je.callee"
 MOST = 32
 """With more candidates than this a call stays as it is; a derivative that depends on it is refused."""
 
@@ -61,18 +67,54 @@ class _Choice:
     complete: bool
 
 
+def hide_callees(module: Module) -> Module:
+    """A copy of the module in which no optimiser sees what is called through pointers; itself where nothing is."""
+    if not any(map(_is_visible, (i for f in module.functions.values() for i in f.instructions()))):
+        return module
+    copy = clone(module)
+    hide = Declarations(copy).function(_CALLEE, T.FunctionType(T.PTR, (T.PTR,)), (*PURE, "norecurse"))
+    for block in (b for f in copy.functions.values() for b in f.blocks):
+        kept: list[I.Instruction] = []
+        for instruction in block.instructions:
+            if _is_visible(instruction):
+                at = Builder(BasicBlock())
+                instruction.operands[-1] = at.call(hide, [instruction.operands[-1]], attributes=PURE)
+                place(instruction, at.block.instructions)
+                kept += at.block.instructions
+            kept.append(instruction)
+        block.instructions = kept
+    return copy
+
+
+def show_callees(module: Module) -> set[I.Instruction]:
+    """Ends that, in place. The calls of what was hidden, which may be a function of another type by now."""
+    calls: set[I.Instruction] = set()
+    for function in module.functions.values() if _CALLEE in module.functions else ():
+        hidden: dict[Value, Value] = {i: i.operands[0] for i in function.instructions() if callee_name(i) == _CALLEE}
+        if hidden:
+            calls.update(i for i in function.instructions() if _is_indirect(i) and i.operands[-1] in hidden)
+            substitute(function, hidden)
+            for block in function.blocks:
+                block.instructions = [i for i in block.instructions if i not in hidden]
+    module.functions.pop(_CALLEE, None)
+    return calls
+
+
 def devirtualise(function: ArrayFunction) -> ArrayFunction:
     """The array function with direct calls in a copy of the module; itself where there is nothing to do."""
-    module = function.module
-    root = module.functions[function.symbol]
-    if not any(map(_is_indirect, (i for f in module.functions.values() for i in f.instructions()))):
+    if not any(map(_is_indirect, (i for f in function.module.functions.values() for i in f.instructions()))):
         return function
+    if _CALLEE in function.module.functions:
+        function = replace(function, module=clone(function.module))
+    module = function.module
+    shown = show_callees(module)
+    root = module.functions[function.symbol]
     points_to = PointsTo(module, root)
     zeros = Zeros(points_to)
     choices: dict[I.CallBase, _Choice] = {}
     for caller in points_to.functions:
         for instruction in caller.instructions():
-            if isinstance(instruction, I.Call | I.Invoke) and _is_indirect(instruction):
+            if isinstance(instruction, I.Call | I.Invoke) and (_is_indirect(instruction) or instruction in shown):
                 choice = _choice(points_to, zeros, instruction)
                 if choice is not None:
                     choices[instruction] = choice
@@ -97,6 +139,10 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
 
 def _is_indirect(instruction: I.Instruction) -> bool:
     return isinstance(instruction, I.Call | I.Invoke) and not isinstance(instruction.callee, Function | InlineAsm)
+
+
+def _is_visible(instruction: I.Instruction) -> bool:
+    return _is_indirect(instruction) and callee_name(instruction.operands[-1]) != _CALLEE
 
 
 def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:

@@ -1,7 +1,7 @@
 """What every kernel goes through before it is optimised.
 
 bind -> variadic -> computed gotos -> hash keys -> static objects -> streams -> allocators -> dynamic casts ->
-closures -> struct copies -> divisions in endless loops -> divisors -> devirtualise -> canonical form
+closures -> struct copies -> divisions in endless loops -> divisors -> callees -> canonical form
 
 What an optimiser would take for undefined is made a failure first, and what it cannot see through is said in C's terms.
 All else waits until little is left of the code: calls that end the process, large local variables.
@@ -13,7 +13,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.computed_gotos import lower_computed_gotos
-from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.devirtualise import devirtualise, hide_callees
 from jax_enzyme.transform.divisions import guard_endless_loops, hide_divisors
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.hash_keys import fix_hash_keys
@@ -25,7 +25,7 @@ from jax_enzyme.transform.variadic import lower_variadic
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function as LLVM may optimise it; itself where there is nothing to do."""
-    return through(function, *_EXPLICIT, guard_endless_loops, of_module(hide_divisors), devirtualise)
+    return through(function, *_EXPLICIT, guard_endless_loops, *map(of_module, (hide_divisors, hide_callees)))
 
 
 def prepare_calls(function: ArrayFunction) -> ArrayFunction:

@@ -25,7 +25,7 @@ from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.computed_gotos import lower_computed_gotos
 from jax_enzyme.transform.copied_buffers import use_buffers
-from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.devirtualise import devirtualise, hide_callees
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
@@ -75,6 +75,7 @@ PASSES: dict[str, Pass] = {
     "dynamic_casts": _of_module(lower_dynamic_casts),
     "failures": lower_failures,
     "heap_locals": move_large_locals,
+    "hide_callees": _of_module(hide_callees),
     "invariant_loads": load_before_loops,
     "lower_calls": _of_module(lower_calls),
     "masked_memory": _of_module(lower_masked_memory),
