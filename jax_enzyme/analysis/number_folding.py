@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -109,11 +110,16 @@ def made_of(value: I.Instruction, operands: Sequence[np.ndarray]) -> np.ndarray 
 
 
 def _function(call: I.Call) -> str | None:
-    return canonical(declared_name(call), _FUNCTIONS) if str(call.type) in KINDS else None
+    return _row(declared_name(call), makes_number=True) if str(call.type) in KINDS else None
 
 
 def _step(call: I.Call) -> str | None:
-    return canonical(declared_name(call), _STEPS) if isinstance(call.type, T.IntType) else None
+    return _row(declared_name(call), makes_number=False) if isinstance(call.type, T.IntType) else None
+
+
+@cache
+def _row(name: str, *, makes_number: bool) -> str | None:
+    return canonical(name, _FUNCTIONS if makes_number else _STEPS)
 
 
 def _counted(value: I.Instruction) -> int:

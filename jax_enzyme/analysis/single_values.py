@@ -29,6 +29,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reach import Reached, bottom_up, led_to, reached
 from jax_enzyme.ir.reach import made_of as made_from
 from jax_enzyme.ir.values import Constant, Value, int_value
@@ -109,18 +110,29 @@ def _singled_out(question: I.Instruction) -> Iterator[tuple[Sequence[Value], boo
 
 def _grows(question: I.Instruction, parts: _Parts) -> bool:
     """Whether numbers are put in order of which a larger one changes the answer once, as most orderings have it: they
-    are sums of others, or have nothing in common."""
+    are sums of others, and products of such as have nothing in common, or they have nothing in common."""
     if not isinstance(question, I.Compare) or not is_ordering(question):
         return False
     computed = set(parts.computed)
-    if all(i.opcode in _SUMS for i in computed if i is not question):
-        return True
 
     def made_of_others(value: Value) -> Iterable[Value]:
         return value.operands if isinstance(value, I.Instruction) and value in computed else ()
 
-    sides = (reached([side], made_of_others) for side in question.operands)
-    one, other = ({v for v in side if not isinstance(v, Constant)} for side in sides)
+    def of(value: Value) -> set[Value]:
+        return {v for v in reached([value], made_of_others) if not isinstance(v, Constant)}
+
+    def is_linear(made: I.Instruction) -> bool:
+        """In each number that it is made of."""
+        if made.opcode in _SUMS:
+            return True
+        is_product = made.opcode == "fmul" or (made.opcode == "fdiv" and isinstance(made.operands[1], Constant))
+        if not is_product and not callee_name(made).startswith(("llvm.fmuladd.", "llvm.fma.")):
+            return False
+        return of(made.operands[0]).isdisjoint(of(made.operands[1]))
+
+    if all(is_linear(i) for i in computed if i is not question):
+        return True
+    one, other = map(of, question.operands)
     return bool(one and other) and one.isdisjoint(other)
 
 
@@ -253,22 +265,23 @@ def _singled(question: I.Instruction, samples: _Samples, joined: Sample, begins:
         return found
     sides = [samples.of(operand) for operand in question.operands]
     one, other = (np.broadcast_to(of, len(joined)) for of in sides if of is not None)
-    parts = (np.split(of, begins[1:]) for of in (joined, one, other, every))
-    touched = (_first_touches(*part) for part in zip(*parts, strict=True))
+    ends = [*begins[1:], len(joined)]
     infinite = (np.isinf(one) | np.isinf(other)) & ~(np.isnan(one) | np.isnan(other))
-    return [
-        apart if beyond and apart is not None else touches
-        for apart, touches, beyond in zip(found, touched, infinite[begins], strict=True)
-    ]
+    found = [apart if beyond else None for apart, beyond in zip(found, infinite[begins], strict=True)]
+    for n in np.flatnonzero(one[begins] == other[begins]):
+        if found[n] is None:
+            part = slice(begins[n], ends[n])
+            found[n] = _first_touches(joined[part], one[part], other[part], every[part])
+    return found
 
 
 def _first_touches(number: Sample, one: Sample, other: Sample, answers: Sample) -> bool | None:
-    """What an ordering says of the first sample, where both numbers are the same for it, one of them is the larger for
-    all that are not next to it, and none the other way round."""
+    """What an ordering says of the first sample, for which both numbers are the same, where one of them is the larger
+    for all that are not next to it, and none the other way round."""
     with np.errstate(all="ignore"):
         larger = np.where(one == other, 0, np.where(one > other, 1, -1))
         far = np.abs(number - number[0]) > _FAR * max(1.0, abs(number[0]))
-    if larger[0] or np.isnan(one).any() or np.isnan(other).any():
+    if np.isnan(one).any() or np.isnan(other).any():
         return None
     apart = len(set(larger[1:]) - {0}) == 1 and not np.any(answers[far] == answers[0])
     return bool(answers[0]) if apart else None

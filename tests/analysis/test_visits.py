@@ -412,7 +412,7 @@ def test_words_that_are_copied_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
 OTHERS = "  %p{i} = fmul double %t{i}, {i}.25\n  %t{b} = fsub double %p{i}, {i}.5\n"
 
 
-def sampled(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+def sampled(count: int, monkeypatch: pytest.MonkeyPatch, factor: str = "%x") -> int:
     """How many samples are made for a question about a number, and about what is made with so many constants."""
     sizes: list[int] = []
     made_of = single_values.made_of
@@ -424,7 +424,8 @@ def sampled(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
     monkeypatch.setattr(single_values, "made_of", noted)
     steps = "  %t0 = fadd double 1.0, 2.0\n" + "".join(OTHERS.format(i=i, b=i + 1) for i in range(count))
-    end = f"  %r = fadd double %x, %t{count}\n  %q = fcmp ule double %r, 0.0\n  ret i1 %q\n"
+    sum_ = f"  %s = fmul double %x, {factor}\n  %r = fadd double %t{count}, %s\n"
+    end = f"{sum_}  %q = fcmp ule double %r, 0.0\n  ret i1 %q\n"
     module = parse(f"define i1 @f(double %x) {{\n{steps}{end}}}")
     question = next(i for i in module.functions["f"].instructions() if i.opcode == "fcmp")
     assert isinstance(question, I.Compare) and single_values.answer_at_equality(question) is None
@@ -433,7 +434,8 @@ def sampled(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_questions_that_many_constants_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sampled(80, monkeypatch) <= 2.2 * sampled(40, monkeypatch)
+    assert 0 < sampled(80, monkeypatch) <= 2.2 * sampled(40, monkeypatch)
+    assert sampled(40, monkeypatch, factor="0.5") == 0  # of a number of which a larger one changes the answer once
 
 
 EARLY = """

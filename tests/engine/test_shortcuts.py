@@ -355,6 +355,25 @@ def test_infinities_are_no_exact_values() -> None:
     assert [comparison.name for comparison in found] == ["one", "two", "four"]
 
 
+_ORDERED = """define void @f(double %x, double %y) {
+  %p = fmul double %x, 3.0
+  %is = fcmp oge double %p, 0.5
+  %a = fsub double %x, 1.0
+  %b = fsub double %p, 3.0
+  %q = fmul double %a, %b
+  %one = fcmp ole double %q, 0.0
+  %r = call double @llvm.fma.f64(double %x, double %y, double 0.5)
+  %above = fcmp ogt double %r, %y
+  ret void
+}
+declare double @llvm.fma.f64(double, double, double)"""
+
+
+def test_products_are_asked_at_one_value_where_their_factors_have_a_number_in_common() -> None:
+    found = exact_comparisons(parse(_ORDERED).functions["f"])
+    assert [comparison.name for comparison in found] == ["one"]
+
+
 @pytest.mark.parametrize("steps", [2, 500])
 def test_bits_of_which_much_is_made_are_warned_of(steps: int) -> None:
     mixed = "\n".join(f"%{n + 1} = xor i64 %{n}, %w" for n in range(1, steps))
