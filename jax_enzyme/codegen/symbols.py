@@ -15,7 +15,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.cpp_library import cpp_library
 from jax_enzyme.frontends.fortran_runtime import fortran_library
 from jax_enzyme.frontends.rustc import rust_library
-from jax_enzyme.frontends.spelling import spelling
+from jax_enzyme.frontends.spelling import OF_THE_LINKER, spelling
 from jax_enzyme.rules.effects import Effect, effect, writes_text
 from jax_enzyme.rules.table import standard
 
@@ -59,8 +59,6 @@ _OF_RUN_TIMES = re.compile(r"__|_Fortran|_Z\w*St|_ZT|_R|_ZN(4core|3std|5alloc)")
 _KEEPING_OUTPUT = re.compile(r"^(setv?buf$|_Fortran)")
 EXAMPLE = 'libraries=("libname.so",)'
 """How libraries are named."""
-# The linker defines these itself.
-_OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
 # What Numba's functions call where Python raises, and where BLAS fails: failures of the kernel, before there is code
 # (`frontends.numba`), and what no rule's body does.
 _FAILURES = {"python_exception", "numba_gil_ensure", "numba_gil_release"}
@@ -74,7 +72,7 @@ def addresses(names: Iterable[str], given: Sequence[ctypes.CDLL] = ()) -> dict[s
     names = list(names)
     check_allowed(names, lambda _: None)
     for name in names:
-        if name in _OF_THE_LINKER:
+        if name in OF_THE_LINKER:
             continue
         address = address_of(name, given)
         if address is None:
@@ -155,7 +153,7 @@ def is_defined(name: str, given: Sequence[ctypes.CDLL] = ()) -> bool:
     the question. So is what `addresses` has words of its own for, and what only unwinding reads."""
     if (
         name in _FAILURES
-        or name in _OF_THE_LINKER
+        or name in OF_THE_LINKER
         or any(known.match(name) for known in (_OF_THREADS, _OF_RUN_TIMES, _TABLES))
     ):
         return True

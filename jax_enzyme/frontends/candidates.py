@@ -11,7 +11,7 @@ from pathlib import Path
 from jax_enzyme.frontends.definitions import PASTING, headers_with, hinted, parts, pasted
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
-from jax_enzyme.frontends.spelling import Spelling, spelling
+from jax_enzyme.frontends.spelling import OF_THE_LINKER, Spelling, spelling
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.table import standard
 
@@ -180,9 +180,10 @@ def _mentions(unit: Unit, name: str) -> bool:
 
 def is_known(symbol: str) -> bool:
     """Whether a name that nobody defines is one of a language's libraries: there are rules for it, or the C library of
-    this process has it, as it has `stderr`."""
+    this process has it, as it has `stderr`; or the linker's own."""
     return (
         effect(symbol) is not None
+        or symbol in OF_THE_LINKER
         or standard().for_call(symbol) is not None
         or provides(symbol)
         or symbol.startswith(("_Fortran", "_ZSt", "_ZNSt", "_ZNKSt", "_ZT", "__cxa", "__gxx", "_Unwind"))

@@ -29,6 +29,9 @@ _ALIASES = {
     "__half": "_Float16", "__nv_bfloat16": "__bf16", "DF16_": "_Float16", "DF16b": "__bf16",
 }  # fmt: skip
 
+OF_THE_LINKER = frozenset(("__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"))
+"""Names that linkers define themselves."""
+
 
 @dataclass(frozen=True)
 class Spelling:

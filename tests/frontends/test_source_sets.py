@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends import load, source_set
+from jax_enzyme.frontends import FRONTENDS, load, source_set
 from jax_enzyme.frontends.flang import compile_with_modules, finished
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.source_set import SourceSet
@@ -303,6 +303,27 @@ def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
     (tmp_path / "factor.inc").write_text(" real(8), parameter :: factor = 3\n")
     assert "3.000000e+00" in load(tmp_path, "step").ir
     assert load(tmp_path, "middle::twice").symbol == "_QMmiddlePtwice"
+
+
+def test_nothing_is_compiled_for_the_names_of_the_linker(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object with a destructor and static storage needs `__dso_handle`, of which no source tells."""
+    write(
+        step__cpp="struct scale { double by; scale() : by(2) {} ~scale() { by = 0; } };\n"
+        "double step(double x) { static scale s; return s.by * x; }\n",
+        other__cpp="struct handle { int dso; };\nint use(handle h) { return h.dso; }\n",
+    )
+    sets = sys.modules[SourceSet.__module__]
+    compiled: list[str] = []
+
+    def compile_one(source: Source, flags: Any) -> str:
+        compiled.append(Path(source.name).stem)
+        return FRONTENDS["c++"](source, flags)
+
+    monkeypatch.setattr(sets, "FRONTENDS", {**FRONTENDS, "c++": compile_one})
+    assert "@__dso_handle" in load(tmp_path, "step").ir
+    assert compiled == ["step"]
 
 
 def test_modules_that_are_only_used_are_not_compiled(
