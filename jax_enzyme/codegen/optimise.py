@@ -46,9 +46,9 @@ _RELAXABLE = {
 _GATHER, _OF_LOOPS = "llvm.masked.gather", "wide.masked.gather"
 _LONG_BLOCK = 2000
 """Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code,
-sums keep their order, and machine code that of the instructions: the time that these take grows with the square of the
-block."""
-_IN_ORDER = (Setting("enable-misched", "false", usual="true"),)
+sums keep their order, machine code that of the instructions, and constants are read where they are used: the time that
+these take grows with the square of the block."""
+_IN_ORDER = (Setting("enable-misched", "false", usual="true"), Setting("disable-machine-cse", "true", usual="false"))
 _DEFAULT = Options()
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
