@@ -104,6 +104,28 @@ def test_a_distance_of_zero_that_is_only_compared_spoils_nothing(condition: str)
         )
 
 
+@pytest.mark.parametrize("factor", [np.inf, -np.inf, np.nan, 1e308, 0.0, 1.5])
+def test_a_factor_that_is_the_same_in_all_iterations_spoils_nothing(factor: float) -> None:
+    """Where an iteration has a use for the product, infinite numbers go through, and no others."""
+    source = """
+    double f(int n, const double *x, double c, double y) {
+        double sum = 0;
+        for (int i = 0; i < n; i++) { double a = c * x[i]; sum += x[i] > 0 ? a + x[i] : y * x[i]; }
+        return sum;
+    }
+    """
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "n: i32, x: f64[n], c: f64, y: f64 -> f64", lang="c")
+        for x in (np.linspace(-1, -0.1, 24), np.linspace(-1, 1, 24)):
+            slopes = jax.grad(f, (0, 1))(x, factor, 2.0)
+            np.testing.assert_array_equal(slopes[0], np.where(x > 0, factor + 1, 2.0))
+            np.testing.assert_allclose(slopes[1], x[x > 0].sum())
+        second = jax.jacrev(jax.grad(f, (0, 1)), 1)(x, factor, 2.0)
+        np.testing.assert_array_equal(second[0], (x > 0).astype(float))
+        forward = jax.jacfwd(jax.grad(f, 1), 0)(x, factor, 2.0)
+        np.testing.assert_array_equal(forward, (x > 0).astype(float))
+
+
 def test_a_residual_of_zero_has_a_hessian() -> None:
     source = """
     #include <math.h>

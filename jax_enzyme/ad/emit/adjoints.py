@@ -53,6 +53,7 @@ class Adjoints:
 
     def __init__(self, work: Work, sources: Sources, prologue: Builder, runtime: Runtime, pulled: Pulled) -> None:
         self._pulled = pulled
+        self._code = work.code
         self._facts = work.facts
         self._sources = sources
         self._builder = sources.builder
@@ -335,15 +336,27 @@ class Adjoints:
             known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
             term = self._partials.scaled(partial, environment, adjoint, known, quotients)
             if (environment or known) and self._facts.may_be_dropped(instruction):
-                term = self._unless_unused(term, adjoint)
+                is_fixed = isinstance(partial, Var) and self._is_fixed(names[partial.name], instruction)
+                factor = environment[partial.name] if isinstance(partial, Var) and is_fixed else None
+                term = self._unless_unused(term, adjoint, factor)
             self.add(operand, term)
 
-    def _unless_unused(self, term: Value, adjoint: Value) -> Value:
+    def _unless_unused(self, term: Value, adjoint: Value, factor: Value | None) -> Value:
         """Nothing where a partial that is infinite, or no number, meets an adjoint of exactly 0. Any other term stays
-        even then, since its derivatives by the adjoint are not 0: a fit's residuals vanish, its Hessian does not."""
+        even then, since its derivatives by the adjoint are not 0: a fit's residuals vanish, its Hessian does not. Of a
+        `factor` that is the partial, and the same in all iterations, it is asked once whether it is a finite number:
+        zero times anything else is none, and iterations that hand adjoints on do not wait for the product."""
         unused = self._builder.fcmp("oeq", adjoint, zero(adjoint.type))
-        spoilt = self._builder.binary("and", unused, self._builder.fcmp("uno", term, zero(term.type)))
+        asked = term if factor is None or factor.type != term.type else self._builder.binary("fsub", factor, factor)
+        spoilt = self._builder.binary("and", unused, self._builder.fcmp("uno", asked, zero(term.type)))
         return self._builder.select(spoilt, zero(term.type), term)
+
+    def _is_fixed(self, value: Value, instruction: I.Instruction) -> bool:
+        """Whether a value comes from outside of the innermost loop around an instruction."""
+        home = self._code.loops.home
+        loop = self._code.loop_of(home[instruction][0])
+        inside = loop is not None and isinstance(value, I.Instruction) and value in home and home[value][0] in loop
+        return loop is not None and not inside
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {
