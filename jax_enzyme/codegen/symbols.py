@@ -55,6 +55,8 @@ _TABLES = re.compile(r"^(_ZTV|_ZTI|_ZTS|__gxx_personality_v0$|rust_eh_personalit
 # What compilers call of their own, and the standard libraries of C++, Fortran and Rust: much of it only where a call
 # fails, and gone by the time that code is made.
 _OF_RUN_TIMES = re.compile(r"__|_Fortran|_Z\w*St|_ZT|_R|_ZN(4core|3std|5alloc)")
+# What libc++ alone has, for all that its headers declare: these classes have no version of their own in the name.
+_OF_LIBCXX = re.compile(r"St3__1|St\d+bad_(cast|any_cast|optional_access|variant_access)(?![a-z_])")
 # Buffers for streams stay with them, and what runs units of Fortran's may keep the names of files.
 _KEEPING_OUTPUT = re.compile(r"^(setv?buf$|_Fortran)")
 EXAMPLE = 'libraries=("libname.so",)'
@@ -181,7 +183,7 @@ def _library_of_language(name: str) -> ctypes.CDLL | None:
         return fortran_library()
     if name.startswith("_R") or _RUST.search(name):
         return rust_library()
-    if "St3__1" in name:
+    if _OF_LIBCXX.search(name):
         return cpp_library()
     return None
 

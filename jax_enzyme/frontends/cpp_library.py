@@ -24,6 +24,7 @@ _TOGETHER = (
     "libcxx/src/charconv libcxx/src/chrono libcxx/src/ostream libcxx/src/fstream libcxx/src/system_error "
     "libcxx/src/random libcxx/src/hash libcxx/src/valarray "
     "libcxx/src/call_once libcxx/src/functional libcxx/src/stdexcept "
+    "libcxx/src/any libcxx/src/optional libcxx/src/variant "
     "libcxx/src/verbose_abort libcxx/src/ryu/d2s libcxx/src/ryu/d2fixed libcxx/src/ryu/f2s "
     "libcxxabi/src/stdlib_exception libcxxabi/src/stdlib_typeinfo"
 ).split()  # without threads, which no kernel may start

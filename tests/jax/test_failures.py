@@ -115,6 +115,22 @@ extern "C" double k(double x) {
     assert kernel(2.0) == 12 and jax.grad(kernel)(2.0) == 12
 
 
+def test_what_exceptions_of_optional_and_variant_say_is_there() -> None:
+    source = """
+#include <optional>
+#include <variant>
+extern "C" double k(double x) {
+    std::optional<double> o;
+    std::variant<double, long> v = 2l;
+    if (x > 2) v = x;
+    try { return std::get<double>(v) * o.value(); }
+    catch (const std::bad_variant_access &e) { return x * (e.what()[4] == 'v'); }
+    catch (const std::exception &e) { return x * x * (e.what()[4] == 'o'); }
+}"""
+    kernel = je.kernel(source, "k", "x: f64 -> f64", lang="c++")
+    assert (kernel(1.5), jax.grad(kernel)(1.5), kernel(3.0), jax.grad(kernel)(3.0)) == (1.5, 1, 9, 6)
+
+
 def test_classes_of_exceptions_of_libcxx_are_caught_as_their_bases() -> None:
     source = """
 #include <ios>
