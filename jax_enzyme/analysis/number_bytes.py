@@ -223,9 +223,9 @@ class ByteRanges:
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""
-        size = self.layout.store_size(kind)
+        size, start = self.layout.store_size(kind), self._start(pointer)
         for item, at in self._points_to.place(pointer).items():
-            yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size, typed=True)
+            yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size, typed=True, start=start)
 
     def copied(self, call: I.CallBase) -> Iterator[Copied]:
         """What a copy of memory, or its reallocation, does to each pair of objects."""

@@ -301,6 +301,17 @@ def test_a_double_between_words_has_no_halves_that_are_told_apart() -> None:
             derivative(kernel(PACKED, "c"))(X)
 
 
+_WRITTEN_BY_A_ROUTINE = """
+extern void daxpy_(const int *, const double *, const double *, const int *, double *, const int *);
+double f(int n, const double *x) {
+  double y[16] = {0}, two = 2, s = 0;
+  int one = 1;
+  daxpy_(&n, &two, x, &one, y, &one);
+  for (int k = 0; k < n; k++) s += (((int *)y)[2 * k + 1] & 0xfffff) * 1e-6;
+  return s;
+}"""
+
+
 def _reads_words(number: str, integer: str, change: str) -> str:
     """Numbers in an array, whose bits the source reads by way of a pointer to integers, in spite of C's rules."""
     return f"""double f(int n, const double *x) {{
@@ -320,8 +331,9 @@ def _reads_words(number: str, integer: str, change: str) -> str:
         _reads_words("double", "int", "s += (p[1] & 0xfffff) * 1e-6;"),
         _reads_words("float", "int", "*p = 0x5f3759df - (*p >> 1);"),
         _reads_words("double", "long", "*p = (*p & 0xfffffffffffff) | 0x3ff0000000000000;"),
+        _WRITTEN_BY_A_ROUTINE,
     ],
-    ids=["frexp", "digits", "root", "word"],
+    ids=["frexp", "digits", "root", "word", "routine"],
 )
 def test_words_of_numbers_that_are_read_as_integers_are_refused(source: str) -> None:
     for derivative in (jax.grad, jax.jacfwd):
