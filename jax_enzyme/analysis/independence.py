@@ -202,7 +202,7 @@ class Independence:
             if item.site is None:
                 return f"{_name(item)}: {problem}"
             inside, at_hand = list(self._of(item, loop)), self._is_at_hand(item, loop)
-            if locals_are_private and at_hand and self._private.is_private(item, inside, loop, marks):
+            if at_hand and self._private.is_private(item, inside, loop, marks, holds_nothing=locals_are_private):
                 private.append(item.site)
                 continue
             numbers = self._changed(item, loop, marks, at_hand)

@@ -60,10 +60,13 @@ class PrivateMemory:
         self._memory = memory
         self._filling = Filling(function, facts)
 
-    def is_private(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
+    def is_private(
+        self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks, *, holds_nothing: bool
+    ) -> bool:
         """Is an object local memory that nothing outside of the loop uses, but to clear it before or free it behind?
-        Where the loop begins several times, nothing of use may be left there: it is cleared each time, or what is read
-        was written in the same iteration, or all is as it was behind each."""
+        What is read of it was written in the same iteration, or all is as it was behind each. Where it `holds_nothing`
+        at the start of an iteration that the program may read, it may also be cleared each time that the loop begins,
+        or the loop begin once."""
         if not self._is_local(item) or self.is_held(item) or is_common(item.site):
             return False
         assert loop.preheader is not None
@@ -76,9 +79,8 @@ class PrivateMemory:
             if not self._loops.dominators.dominates(block, loop.preheader) or not clears(access.instruction):
                 return False
             anew |= block in (loop.parent or ()) and access.size is not None and access.size == size
-        if loop.parent is None and not self._loops.irreducible:
-            return True
-        return anew or self._is_used_anew(item, inside, loop, marks)
+        once = loop.parent is None and not self._loops.irreducible
+        return (holds_nothing and (once or anew)) or self._is_used_anew(item, inside, loop, marks)
 
     def renewal(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int) -> Renewed | None:
         """How all bytes of an object of this size, or all that a loop touches, are new in each iteration, and behind
@@ -157,11 +159,16 @@ class PrivateMemory:
         reads = [a.instruction for a in inside if a.reads]
         if all(s is not None and all(self._in_order(w, r, loop) for r in reads) for w, s in writes.items()):
             return True
+        size = room(self._memory.layout, item)
+        if size is None:
+            return False
+        renewed = self.renewal(item, inside, loop, size)
+        if renewed is not None and renewed.how is Renewal.WRITTEN:
+            return True
         last, others = ([w for w in writes if clears(w) is cleared] for cleared in (True, False))
         if Mark.REVERSED not in marks or not all(self._is_over(o, c, loop) for o in others for c in last):
             return False
-        size = room(self._memory.layout, item)
-        return size is not None and are_all((s for c in last if (s := writes[c]) is not None), size)
+        return are_all((s for c in last if (s := writes[c]) is not None), size)
 
     def _swept(self, access: Access, item: MemoryObject, loop: Loop) -> Written | None:
         """The bytes of an object that every iteration writes by an access, the same ones each time."""

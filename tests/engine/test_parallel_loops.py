@@ -724,6 +724,58 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "rows in chunks": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+enum { M = 50 };
+void k(int n, const double *x, double *y) {
+  double *u = malloc(8 * n), *v = malloc(8 * n);
+  for (int i = 0; i < n; i++) u[i] = v[i] = x[i];
+  for (int t = 0; t < 3; t++) {
+#pragma omp parallel for schedule(dynamic, 2)
+    for (int i = 1; i < n / M - 1; i++)
+      for (int j = 1; j < M - 1; j++)
+        v[i * M + j] = u[i * M + j] * (1 + 0.05 * (u[(i + 1) * M + j] + u[(i - 1) * M + j]));
+    for (int i = 0; i < n; i++) u[i] = v[i];
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i];
+  free(u);
+  free(v);
+}""",
+        "pjv",
+        n=10000,
+        all=True,
+    ),
+    "what a thread keeps in chunks": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double part[16];
+#pragma omp parallel for private(part) schedule(dynamic, 8)
+  for (int i = 0; i < n; i++) {
+    if (i % 8 == 0)
+      for (int j = 0; j < 16; j++) part[j] = sin(x[i] * j);
+    y[i] = part[i % 16] * exp(x[i]);
+  }
+}""",
+        "",
+        "local memory: ",
+    ),
+    "scratch that each iteration fills": Shared(
+        """#include <math.h>
+enum { M = 80 };
+void k(int n, const double *x, double *y) {
+  double part[M], row[M];
+  for (int i = 0; i < n / M; i++) {
+    for (int j = 0; j < M; j++) { part[j] = sin(x[i * M + j]); row[j] = 0; }
+    for (int j = 0; j < M; j++)
+      for (int l = 0; l < M; l++) row[l] += part[j] * x[i * M + l] * (j + l);
+    for (int j = 0; j < M; j++) y[i * M + j] = row[j] * part[M - 1 - j];
+  }
+}""",
+        "pjv",
+        n=8000,
+        all=True,
+    ),
     "sweeps": Shared(
         """#include <math.h>
 #include <stdlib.h>
