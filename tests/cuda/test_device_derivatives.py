@@ -110,3 +110,26 @@ def test_forward_over_forward() -> None:
     expected = kernel.run((first, second), [*given, *moved, *again])
     for a, b in zip(got.values(), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("rounds", ["5", "(int)w[0]"], ids=["of known length", "counted"])
+def test_halves_of_shared_memory_that_take_turns(rounds: str) -> None:
+    """Pointers that change places: reverse keeps which half it was, as an offset."""
+    source = f"""(int n, const double *x, const int *w, double *y) {{
+      __shared__ double s[3 * 16];
+      int i = threadIdx.x;
+      double *now = s, *next = &s[n];
+      now[i] = x[i];
+      for (int t = 0; t < {rounds}; t++) {{
+        __syncthreads();
+        if (i < n) next[i] = sin(now[i]) * now[(i + 1) % n] + now[0];
+        __syncthreads();
+        double *before = now;
+        now = next;
+        next = before;
+      }}
+      __syncthreads();
+      y[i] = now[i] * now[n - 1 - i];
+    }}"""
+    kernel = native(source, "n: i32, x: f64[n], w: i32[1], out y: f64[n]", {"n": 16}, 16)
+    agree(three_way(kernel, [np.linspace(0.2, 1.1, 16), np.array([4], np.int32)]))

@@ -29,6 +29,7 @@ from jax_enzyme.transform.atomic_loops import lower_atomic_loops
 from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
 from jax_enzyme.transform.device.flat import flatten
 from jax_enzyme.transform.device.registers import LANE, REGISTER, WARP_ADD, declare_registers, lower_registers
+from jax_enzyme.transform.device.taking_turns import name_offsets
 from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
@@ -68,6 +69,7 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
         module = run(module, ["sroa", *REGULAR])
     module = clone(define_poison(lower_calls(retype(replace(result, module=module)).module)))
     drop_scopes(module)
+    name_offsets(module)
     show_attributes(module)
     declare_registers(module)
     _check_inlined(module, symbol)
