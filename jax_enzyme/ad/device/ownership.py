@@ -116,18 +116,20 @@ class Ownership:
             return None
         axes: dict[str, list[tuple[int, Value]]] = {}
         loops: list[tuple[int, int]] = []
+        start = polynomial.constant_term
         for atom in polynomial.atoms:
             if isinstance(atom, Iteration):
                 limits = self._recurrences.interval(Polynomial.atom(atom))
                 if limits.low < 0:
                     return None
-                loops.append((factors[atom], limits.high + 1))
+                start += min(factors[atom] * limits.high, 0)  # a loop that counts down comes to what one up does
+                loops.append((abs(factors[atom]), limits.high + 1))
             else:
                 axis = self._axes.of(atom.value)
                 if axis is None:
                     return None
                 axes.setdefault(axis, []).append((factors[atom], atom.value))
-        start, block = polynomial.constant_term, self._recurrences.block_of[instruction]
+        block = self._recurrences.block_of[instruction]
         terms = tuple((axis, tuple(found)) for axis, found in sorted(axes.items()))
         return _Places(start, start + size - 1, block, terms, tuple(loops))
 
@@ -160,6 +162,7 @@ class Ownership:
         spans = sorted({(p.first, p.last) for p in group})
         is_exact = exact
         for digit in sorted(digits, key=lambda d: d.rank):
+            spans, more = (spans, 0) if exact or digit.is_axis else _in_one_step(spans, digit.gap)
             near: list[tuple[int, int]] = []
             for first, last in spans:
                 if near and max(last, near[-1][1]) - near[-1][0] < digit.gap:
@@ -169,10 +172,20 @@ class Ownership:
             is_exact |= digit.is_axis
             if is_exact and any(last - first >= digit.gap for first, last in near):
                 return "the places of neighbouring threads overlap"
-            spans = [(first + digit.low, last + digit.high) for first, last in near]
+            spans = [(first + digit.low, last + digit.high + more) for first, last in near]
             if is_exact and any(before[1] >= after[0] for before, after in pairwise(spans)):
                 return "the places of neighbouring threads overlap"
         return spans
+
+
+def _in_one_step(spans: list[tuple[int, int]], gap: int) -> tuple[list[tuple[int, int]], int]:
+    """Parts that lie steps of a loop apart, as those of `u[i]` and `u[i - n]` where `i` grows by `n`, as one that the
+    loop begins with, and how much further it goes; as they are, where they do not fit into one step so."""
+    start = spans[0][0]
+    steps = [(first - start) // gap for first, _ in spans]
+    moved = sorted({(f - n * gap, t - n * gap) for (f, t), n in zip(spans, steps, strict=True)})
+    fits = moved[-1][1] - start < gap and all(a[1] < b[0] for a, b in pairwise(moved))
+    return (moved, max(steps) * gap) if fits else (spans, 0)
 
 
 def _loop_digits(group: Iterable[_Places]) -> Iterator[Digit]:
@@ -185,4 +198,4 @@ def _loop_digits(group: Iterable[_Places]) -> Iterator[Digit]:
         for factor, last in own.items():
             longest[factor] = max(last, longest.get(factor, 0))
     for factor, last in longest.items():
-        yield Digit(abs(factor), False, min(0, factor * last), max(0, factor * last))
+        yield Digit(factor, False, 0, factor * last)
