@@ -152,14 +152,20 @@ def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
 
 def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | None:
     objects = points_to.of(call.callee)
-    candidates = [
-        o.site for o in objects if isinstance(o.site, Function) and o.site.function_type == call.function_type
-    ]
+    candidates = [o.site for o in objects if isinstance(o.site, Function) and _fits(o.site.function_type, call)]
     complete = not points_to.is_any_code(objects) if objects else zeros.is_null(call.callee)
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
     return _Choice(sorted(candidates, key=order.__getitem__), complete)
+
+
+def _fits(kind: T.FunctionType, call: I.CallBase) -> bool:
+    """Whether a function may be what a call is of. In C before 2023, `void (*f)()` says nothing of the parameters: such
+    calls take any number of arguments, and the function takes those that it names."""
+    if not call.function_type.variadic or kind.variadic:
+        return kind == call.function_type
+    return (kind.result, kind.parameters) == (call.type, tuple(a.type for a in call.arguments))
 
 
 # -- the chain of calls ------------------------------------------------------------------------------------------------
@@ -174,6 +180,7 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
             continue  # behind a call that no run gets to
         if choice.complete and len(choice.candidates) == 1:
             call.operands[-1] = choice.candidates[0]
+            call.function_type = choice.candidates[0].function_type
             continue
         if not choice.candidates:
             end_at_call(function, block, call, declarations)
@@ -234,11 +241,14 @@ def call_one_of(
 
 def _arm(call: I.Call | I.Invoke, target: Value, join: BasicBlock) -> tuple[BasicBlock, Value]:
     """A block with a copy of the call, of one target."""
-    twin: I.Instruction = call_like(call, target, call.arguments)
+    twin: I.Call | I.Invoke = call_like(call, target, call.arguments)
     if isinstance(call, I.Invoke):
-        twin = with_operands(call, [*call.arguments, target])
-        assert isinstance(twin, I.Invoke)
-        twin.name, twin.bundles, twin.targets = "", list(call.bundles), [join, call.targets[1]]
+        invoked = with_operands(call, [*call.arguments, target])
+        assert isinstance(invoked, I.Invoke)
+        invoked.name, invoked.bundles, invoked.targets = "", list(call.bundles), [join, call.targets[1]]
+        twin = invoked
+    if isinstance(target, Function):
+        twin.function_type = target.function_type
     arm = BasicBlock(name=f"call.{target.name}" if isinstance(target, Function) else "call.unknown")
     arm.instructions = [twin]
     if isinstance(twin, I.Call):
