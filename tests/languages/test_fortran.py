@@ -74,6 +74,7 @@ OBJECTS = {
     "saved_array": (VECTOR, {"n": 6}, [positive(6)]),
     "boxes": (VECTOR, {"n": 3}, [positive(3)]),
     "chosen_type": (VECTOR, {"n": 4}, [positive(4)]),
+    "assigned_type": (VECTOR, {"n": 4}, [positive(4)]),
     "nested_procedures": (VECTOR, {"n": 3}, [positive(3)]),
     "overlapping": (VECTOR, {"n": 5}, [positive(5)]),
     "shifted_grid": (VECTOR, {"n": 5}, [positive(5)]),

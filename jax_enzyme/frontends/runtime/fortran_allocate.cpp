@@ -31,7 +31,7 @@ void take_form(Descriptor &d, const Descriptor &mold, int rank) {
   d.code = mold.code;
   d.extra = type ? kHasAddendum : 0;
   set_bounds(d, rank, extents(mold));
-  if (type) addendum(d) = {type, 0};
+  if (type) set_type(d, type);
 }
 
 void describe_derived(Descriptor &d, const DerivedType &type, int rank, u8 attribute) {
@@ -42,7 +42,7 @@ void describe_derived(Descriptor &d, const DerivedType &type, int rank, u8 attri
   d.code = kStruct;
   d.attribute = attribute;
   d.extra = kHasAddendum;
-  addendum(d) = {&type, 0};
+  set_type(d, &type);
 }
 
 i32 allocate(Descriptor &d, const Descriptor *source) {
@@ -82,7 +82,7 @@ i32 deallocate_polymorphic(Descriptor &d, const DerivedType *declared, bool has_
   const i32 status = deallocate(d, has_status);
   if (declared && status == 0) {
     d.bytes = declared->bytes;
-    addendum(d) = {declared, 0};
+    set_type(d, declared);
   }
   return status;
 }
@@ -153,10 +153,10 @@ i32 _FortranAMoveAlloc(Descriptor &to, Descriptor &from, const DerivedType *decl
 #pragma unroll
   for (int k = 0; k < kMaxRank; ++k)
     if (k < from.rank) to.dim(k) = from.dim(k);
-  if (type_of(to)) addendum(to).type = type_of(from);
+  if (type_of(to)) set_type(to, type_of(from));
   to.base = from.base;
   from.base = nullptr;
-  if (declared && type_of(from)) addendum(from).type = declared;
+  if (declared && type_of(from)) set_type(from, declared);
   return 0;
 }
 

@@ -123,7 +123,7 @@ void _FortranAAssignPolymorphic(Descriptor &to, const Descriptor &from, LOCATION
       to.base = nullptr;
     }
     to.bytes = from.bytes;
-    addendum(to).type = type;
+    set_type(to, type);
   }
   assign(to, from, true);
 }
@@ -168,7 +168,7 @@ void _FortranACopyAndUpdateDescriptor(Descriptor &to, const Descriptor &from, co
       to.dim(k) = from.dim(k);
       if (bounds) to.dim(k).lower = bounds == 1;
     }
-  if (to.extra & kHasAddendum) addendum(to) = {type ? type : type_of(from), 0};
+  if (to.extra & kHasAddendum) set_type(to, type ? type : type_of(from));
 }
 
 bool _FortranAIsAssumedSize(const Descriptor &d) {

@@ -76,11 +76,23 @@ struct Addendum {
   i64 parameter;
 };
 
-inline Addendum &addendum(Descriptor &d) { return reinterpret_cast<Addendum &>(d.dim(d.rank)); }
+// Calls `f(addendum)`. The place of each rank's is written as a constant: one that depends on a field of the descriptor
+// would keep the optimiser from making values of all fields of a variable, the rank among them, where a loop changes it.
+template <class F> inline void with_addendum(const Descriptor &d, F f) {
+#pragma unroll
+  for (int k = 0; k <= kMaxRank; ++k)
+    if (k == d.rank) f(reinterpret_cast<const Addendum &>(d.dim(k)));
+  if (d.rank > kMaxRank) fail("an array of more than 7 dimensions");
+}
+
+inline void set_type(Descriptor &d, const DerivedType *type) {
+  with_addendum(d, [&](const Addendum &at) { const_cast<Addendum &>(at) = {type, 0}; });
+}
 
 inline const DerivedType *type_of(const Descriptor &d) {
-  if (d.code != kStruct || !(d.extra & kHasAddendum)) return nullptr;
-  return reinterpret_cast<const Addendum &>(d.dim(d.rank)).type;
+  const DerivedType *type = nullptr;
+  if (d.code == kStruct && (d.extra & kHasAddendum)) with_addendum(d, [&](const Addendum &at) { type = at.type; });
+  return type;
 }
 
 inline i8 code_of(const Component &c) {
@@ -143,7 +155,7 @@ inline void disassociate(const Component &c, char *object) {
 #pragma unroll
   for (int k = 0; k < kMaxRank; ++k)
     if (k < c.rank) d.dim(k) = {1, 0, 0};
-  if (c.category == kDerived) addendum(d) = {c.type, 0};
+  if (c.category == kDerived) set_type(d, c.type);
 }
 
 template <int kLevel = 0> inline void initialise(const DerivedType &type, char *object) {
@@ -292,7 +304,7 @@ struct Objects : Local {
     base = place;
     this->rank = rank;
     attribute = kPointer;
-    addendum(*this) = {&type, 0};
+    set_type(*this, &type);
   }
 };
 
@@ -358,7 +370,7 @@ template <int kLevel = 0> inline void finalise(const Descriptor &d, const Derive
           for (int dim = 0; dim < kMaxRank; ++dim)
             lengths.at[dim] = dim < c.rank ? c.bounds[2 * dim + 1].value - c.bounds[2 * dim].value + 1 : 1;
           set_bounds(part, c.rank, lengths);
-          addendum(part) = {c.type, 0};
+          set_type(part, c.type);
           finalise<kLevel + 1>(part, *c.type);
         } else if (Descriptor &part = in_place(c, whole); part.base) {
           const DerivedType *dynamic = type_of(part);

@@ -151,6 +151,23 @@ subroutine chosen_type(n, x, y)
   end do
 end subroutine
 
+subroutine assigned_type(n, x, y)
+  use operations
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  class(operation), allocatable :: p
+  do i = 1, n
+    if (mod(i, 2) == 0) then
+      p = scaling(x(i))
+    else
+      p = power(x(i), i + 1)
+    end if
+    y(i) = p%apply(x(1))
+    if (i == 3) deallocate(p)
+  end do
+end subroutine
+
 recursive function quadrature(f, a, b, fa, fb, tolerance) result(r)
   implicit none
   interface
