@@ -95,8 +95,9 @@ class _Asked:
         if isinstance(value, Constant) or isinstance(other, Constant):
             return False
         one, another = _alternatives(value), _alternatives(other)
-        shared = any(not isinstance(v, Constant) for v in one if v in another)
-        if not shared or value in another or other in one:
+        if not _is_never_less(value, other) and not _is_never_less(other, value):
+            return False
+        if value in another or other in one:
             return False
         if not (_is_chosen(value, self._uses) and _is_chosen(other, self._uses)):
             return False
@@ -139,12 +140,22 @@ def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
     return None if isinstance(value, Constant) or isinstance(other, Constant) else (value, other)
 
 
-def _alternatives(value: Value) -> dict[Value, None]:
-    """A value, and those that it may be, by the way that control comes or by a choice."""
+def _is_never_less(most: Value, least: Value) -> bool:
+    """Whether one value may be the largest of some numbers, and another one the least of some, of which one is the same.
+    Not so the largest of the least and the least of the largest, `max(min(a, b), min(c, d)) < min(max(a, b), max(c, d))`,
+    which asks whether ranges meet."""
+    below = _alternatives(least, _LARGEST)
+    return any(not isinstance(v, Constant) for v in _alternatives(most, _LEAST) if v in below)
+
+
+def _alternatives(value: Value, never: tuple[str, ...] = ()) -> dict[Value, None]:
+    """A value, and those that it may be, by the way that control comes or by a choice: by extremes that are `never`
+    meant only where they are a bound."""
 
     def one_of(item: Value) -> Iterable[Value]:
-        if isinstance(item, I.CallBase) and callee_name(item).startswith(_EXTREMES):
-            return item.arguments
+        if isinstance(item, I.CallBase) and (name := callee_name(item)).startswith(_EXTREMES):
+            is_bound = any(isinstance(v, Constant) for v in item.arguments)
+            return item.arguments if is_bound or not name.startswith(never) else ()
         return item.operands if isinstance(item, I.Phi) else item.operands[1:] if isinstance(item, I.Select) else ()
 
     return reached([value], one_of)
@@ -168,7 +179,8 @@ def _is_chosen(value: Value, users: Uses) -> bool:
     return any(all(v in every for v in order.operands) for order in asked)
 
 
-_EXTREMES = ("fmax", "fmin", "llvm.max", "llvm.min")
+_LARGEST, _LEAST = ("fmax", "llvm.max"), ("fmin", "llvm.min")
+_EXTREMES = (*_LARGEST, *_LEAST)
 
 
 def _conditions(value: Value) -> Iterable[Value]:

@@ -821,3 +821,19 @@ double known_key(double x, double z, int64_t key) {
 double known_exponent(double x, double z, int64_t key) {
   return (bits_of(x) >> 52) == key ? x * x : z * z;
 }
+
+// a ray and a box: the largest of the least and the least of the largest may be either way round
+double ranges_meet(int n, const double *x) {
+  double from = -INFINITY, to = INFINITY;
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 3; i++) {
+    from = fmax(from, fmin(x[i], x[i + 1]));
+    to = fmin(to, fmax(x[i], x[i + 1]));
+  }
+  return to > from ? (to - from) * x[0] : 0;
+}
+
+double no_extent(int n, const double *x) {
+  double most = fmax(fmax(x[0], x[1]), x[2]), least = fmin(fmin(x[0], x[1]), x[2]);
+  return most > least ? x[0] + 2 * x[1] + 3 * x[2] : 0;
+}
