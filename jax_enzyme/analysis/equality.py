@@ -141,9 +141,9 @@ def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
 
 
 def _is_never_less(most: Value, least: Value) -> bool:
-    """Whether one value may be the largest of some numbers, and another one the least of some, of which one is the same.
-    Not so the largest of the least and the least of the largest, `max(min(a, b), min(c, d)) < min(max(a, b), max(c, d))`,
-    which asks whether ranges meet."""
+    """Whether one value may be the largest of some numbers, and another one the least of some, with one in common. Not
+    so the largest of the least and the least of the largest: max(min(a, b), min(c, d)) < min(max(a, b), max(c, d))
+    asks whether ranges meet."""
     below = _alternatives(least, _LARGEST)
     return any(not isinstance(v, Constant) for v in _alternatives(most, _LEAST) if v in below)
 

@@ -99,6 +99,22 @@ def test_what_is_not_proved_apart_is_seen_before_anything_runs(
     assert {int(n) for n in re.findall(r":(\d+):", " ".join(map(str, found)))} == lines
 
 
+@pytest.mark.parametrize(
+    ("index", "is_guessed"),
+    [
+        ("s[t]=s[63-t]+1", False),
+        ("if(x[t]>0)s[t]=s[63-t]+1", True),
+        ("for(int k=0;k<3;k++){if(x[t]>0)s[t]=s[63-t]+1;__syncthreads();}", True),
+        ("if(x[t]>0)y[t]=1;s[t]=s[63-t]+1", False),
+    ],
+)
+def test_it_is_said_where_data_decides_whether_threads_come_there(index: str, is_guessed: bool) -> None:
+    source = f'extern "C" __global__ void k{DATA}'
+    kernel = je.kernel(source, None, ELEMENTWISE, lang="cuda", grid=1, block=64, flags=(f"-DINDEX={index}",))
+    (found,) = shared_overlaps(kernel.program, kernel.signature, kernel.binding([np.zeros(64)]))
+    assert ("data decides" in str(found)) == is_guessed
+
+
 def test_one_warning_when_a_kernel_is_built() -> None:
     source = 'extern "C" __global__ void k' + TILE
     kernel = je.kernel(source, None, ELEMENTWISE, lang="cuda", grid=1, block=64, flags=("-DPLACE=0",))

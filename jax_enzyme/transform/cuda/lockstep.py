@@ -62,7 +62,8 @@ Lanes = NDArray[np.bool_]
 @dataclass(frozen=True)
 class SharedAccess:
     """One instruction's access by some threads: what it does, how many bytes, and per thread its number, the address
-    with its token, how many barriers it came to before, and how many barriers and operations of warps."""
+    with its token, how many barriers it came to before, how many barriers and operations of warps, and whether it is a
+    guess that it comes there."""
 
     instruction: I.Instruction
     kind: int
@@ -72,6 +73,7 @@ class SharedAccess:
     token: Numbers
     epoch: Numbers
     turn: Numbers
+    guessed: Lanes
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,10 @@ class Lockstep:
         self.crowd = crowd
         self.guesses = 0
         """How often a way was taken of which nothing is known."""
+        self.guessed = np.zeros(len(crowd.threads), bool)
+        """Which threads are on such a way."""
+        self._guessed_until: dict[BasicBlock | None, Lanes] = {}
+        self._guessed_truths: dict[Value, Lanes] = {}
         self._cfg = Cfg(kernel)
         self._divergence = Divergence(self._cfg, _differs, _agreed)
         self._joins = PostDominators(self._cfg).idom
@@ -195,8 +201,10 @@ class Lockstep:
             if number == gone:
                 return True
             block, lanes = self._cfg.rpo[number], at == number
+            self._rejoin(block, lanes)
             for instruction in block.instructions:
                 if instruction in self._needed and not isinstance(instruction, I.Phi):
+                    self._guess(instruction, np.zeros_like(lanes), lanes)
                     self._assign(instruction, self._evaluate(instruction, lanes), lanes)
                     steps += 1
                 goes_on &= self._happens(instruction, lanes)
@@ -226,15 +234,20 @@ class Lockstep:
         last = block.terminator
         if isinstance(last, I.Switch):
             return self._cases(block, last, lanes)
-        condition = self._value(last.operands[0])
+        asked = last.operands[0]
+        condition = self._value(asked)
+        unknown = lanes & ((condition.all_tokens() != 0) | self._guessed_truths.get(asked, np.zeros_like(lanes)))
         holds = self._chosen(block, condition, lanes)
-        self._assign(last.operands[0], Known(holds.astype(np.int64)), lanes)
+        self._assign(asked, Known(holds.astype(np.int64)), lanes)
+        self._guess(asked, unknown, lanes)
+        self._part(block, unknown)
         first, second = last.targets
         return [(w, some) for w, some in ((first, lanes & holds), (second, lanes & ~holds)) if some.any()]
 
     def _cases(self, block: BasicBlock, last: I.Switch, lanes: Lanes) -> list[tuple[BasicBlock, Lanes]]:
         value = self._value(last.operands[0])
         unknown = value.all_tokens() != 0
+        self._part(block, lanes & unknown)
         number = self._visit(block) % len(last.targets)
         rest, found = lanes.copy(), list[tuple[BasicBlock, Lanes]]()
         for n, case in enumerate(last.operands[1:], 1):
@@ -261,6 +274,24 @@ class Lockstep:
         else:
             choice = ((self.crowd.threads * _MIXING >> 16) + visit + self._first) % 2 == 0
         return np.where(condition.tokens != 0, choice, holds)
+
+    def _guess(self, condition: Value, unknown: Lanes, lanes: Lanes) -> None:
+        """Of some threads, whether it was a guess what a condition is: it stays that until it is computed again."""
+        if condition in self._guessed_truths or unknown.any():
+            before = self._guessed_truths.get(condition, np.zeros_like(lanes))
+            self._guessed_truths[condition] = np.where(lanes, unknown, before)
+
+    def _part(self, block: BasicBlock, lanes: Lanes) -> None:
+        """Threads go ways of which nothing is known, until these join."""
+        if lanes.any():
+            until = self._joins.get(block)
+            self._guessed_until[until] = self._guessed_until.get(until, np.zeros_like(lanes)) | lanes
+            self.guessed = self.guessed | lanes
+
+    def _rejoin(self, block: BasicBlock, lanes: Lanes) -> None:
+        if block in self._guessed_until:
+            self._guessed_until[block] = self._guessed_until[block] & ~lanes
+            self.guessed = np.any([*self._guessed_until.values()], axis=0)
 
     def _visit(self, block: BasicBlock) -> int:
         self._visits[block] = self._visits.get(block, -1) + 1
@@ -506,7 +537,7 @@ class _SharedAccesses(Lockstep):
             rows = (self.crowd.threads, address.numbers, tokens, self._epoch, self._turn)
             made = [row[lanes] for row in rows]
             self._rows += len(made[0])
-            self.found.append(SharedAccess(instruction, kind, size, *made))
+            self.found.append(SharedAccess(instruction, kind, size, *made, guessed=self.guessed[lanes]))
         return self._rows < _ROWS
 
 

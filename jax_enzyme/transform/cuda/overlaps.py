@@ -11,7 +11,7 @@ of global memory are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +36,19 @@ Numbers = NDArray[np.int64]
 @dataclass(frozen=True)
 class Overlap:
     """Two accesses of one kernel that are not proved apart: what each does, in words, and its source line where that is
-    known. `proved`: two threads certainly have the same address, if they come there."""
+    known. `guessed`: two threads have the same address if both come there, which is not known."""
 
     kernel: str
     first: str
     first_place: str | None
     second: str
     second_place: str | None
-    proved: bool
+    guessed: bool
 
     def __str__(self) -> str:
-        return f"{self.first} at {self.first_place or 'an unknown line'} and {self.second} at " + (
-            self.second_place or "an unknown line"
-        )
+        first, second = (place or "an unknown line" for place in (self.first_place, self.second_place))
+        condition = " (if threads come there, which data decides)" if self.guessed else ""
+        return f"{self.first} at {first} and {self.second} at {second}{condition}"
 
 
 def overlaps(module: Module, kernel: Function, shape: Shape, shared: Sequence[GlobalVariable]) -> list[Overlap]:
@@ -60,13 +60,15 @@ def overlaps(module: Module, kernel: Function, shape: Shape, shared: Sequence[Gl
         accesses = shared_accesses(module, kernel, shape, regions, block, turn)
         if not accesses:
             continue
-        for one, other, proved in _Compared(accesses).pairs():
+        for one, other, is_known, is_guessed in _Compared(accesses).pairs():
             places = sorted(((location(module, i), w) for i, w in (one, other)), key=str)
             (first_place, first), (second_place, second) = places
-            if not proved and first_place == second_place and all(_is_of_cub(module, i) for i, _ in (one, other)):
+            if not is_known and first_place == second_place and all(_is_of_cub(module, i) for i, _ in (one, other)):
                 continue
-            overlap = Overlap(kernel.name, first, first_place, second, second_place, proved)
-            found.setdefault((first_place, second_place), overlap)
+            overlap = Overlap(kernel.name, first, first_place, second, second_place, is_guessed)
+            key = first_place, second_place
+            if key not in found or (found[key].guessed and not is_guessed):
+                found[key] = overlap
     return list(found.values())
 
 
@@ -94,21 +96,27 @@ class _Compared:
         self._site = np.repeat([numbers[a.instruction, a.kind, a.size] for a in accesses], counts)
         self._kind = np.repeat([a.kind for a in accesses], counts)
         self._size = np.repeat([a.size for a in accesses], counts)
-        self._thread, self._address, self._token, self._epoch, self._turn = (
+        self._thread, self._address, self._token, self._epoch, self._turn, self._guessed = (
             np.concatenate([getattr(a, name) for a in accesses])
-            for name in ("thread", "address", "token", "epoch", "turn")
+            for name in ("thread", "address", "token", "epoch", "turn", "guessed")
         )
 
-    def pairs(self) -> list[tuple[Done, Done, bool]]:
-        return [*((self._done(a), self._done(b), True) for a, b in self._known()), *self._unknown()]
+    def pairs(self) -> Iterator[tuple[Done, Done, bool, bool]]:
+        """Each with whether both are known to have the same address, and whether it is a guess that both come there."""
+        is_known = self._token != ANYTHING
+        certain = self._known(is_known & ~self._guessed)
+        for site, other in self._known(is_known) | certain:
+            yield self._done(site), self._done(other), True, (site, other) not in certain
+        for one, other in self._unknown():
+            yield one, other, False, False
 
     def _done(self, site: int) -> Done:
         instruction, kind, _ = self._sites[site]
         return instruction, _DOING.get(kind, "written")
 
-    def _known(self) -> list[tuple[int, int]]:
-        """Pairs of sites at which threads have the same address, whatever is not known of both."""
-        chosen = np.flatnonzero(self._token != ANYTHING)
+    def _known(self, compared: NDArray[np.bool_]) -> dict[tuple[int, int], None]:
+        """Pairs of sites at which threads have the same address, whatever is not known of both, of some accesses."""
+        chosen = np.flatnonzero(compared)
         address, size = self._address[chosen], self._size[chosen]
         granule = 8
         while np.any((address | size) % granule):
@@ -121,11 +129,11 @@ class _Compared:
         warp = thread // _WARP
         found = conflicts(kind, site, place, warp)
         found |= conflicts(kind, site, (*place, warp, self._turn[which]), thread)
-        return list(found)
+        return dict.fromkeys(found)
 
-    def _unknown(self) -> list[tuple[Done, Done, bool]]:
+    def _unknown(self) -> list[tuple[Done, Done]]:
         """Pairs of sites of which addresses differ by something that is not known."""
-        found: dict[tuple[int, int], tuple[Done, Done, bool]] = {}
+        found: dict[tuple[int, int], tuple[Done, Done]] = {}
         groups = np.stack([self._address >> REGION, self._epoch], 1)
         for group in np.unique(groups[self._token != 0], axis=0):
             rows = np.flatnonzero((groups == group).all(1))
@@ -136,7 +144,7 @@ class _Compared:
                     if kinds == {READ} or kinds == {ATOMIC} or (site, other) in found or (other, site) in found:
                         continue
                     if self._together(own, rows[self._site[rows] == other]):
-                        found[site, other] = (self._done(site), self._done(other), False)
+                        found[site, other] = (self._done(site), self._done(other))
         return list(found.values())
 
     def _together(self, first: Numbers, second: Numbers) -> bool:
