@@ -55,6 +55,7 @@ from jax_enzyme.transform.rewriting import (
     substitute,
 )
 from jax_enzyme.transform.unfitting import end_at_call
+from jax_enzyme.transform.unprototyped_calls import fits, pass_as
 
 _CALLEE = "je.callee"
 MOST = 32
@@ -152,20 +153,12 @@ def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
 
 def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | None:
     objects = points_to.of(call.callee)
-    candidates = [o.site for o in objects if isinstance(o.site, Function) and _fits(o.site.function_type, call)]
+    candidates = [o.site for o in objects if isinstance(o.site, Function) and fits(o.site.function_type, call)]
     complete = not points_to.is_any_code(objects) if objects else zeros.is_null(call.callee)
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
     return _Choice(sorted(candidates, key=order.__getitem__), complete)
-
-
-def _fits(kind: T.FunctionType, call: I.CallBase) -> bool:
-    """Whether a function may be what a call is of. In C before 2023, `void (*f)()` says nothing of the parameters: such
-    calls take any number of arguments, and the function takes those that it names."""
-    if not call.function_type.variadic or kind.variadic:
-        return kind == call.function_type
-    return (kind.result, kind.parameters) == (call.type, tuple(a.type for a in call.arguments))
 
 
 # -- the chain of calls ------------------------------------------------------------------------------------------------
@@ -180,7 +173,8 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
             continue  # behind a call that no run gets to
         if choice.complete and len(choice.candidates) == 1:
             call.operands[-1] = choice.candidates[0]
-            call.function_type = choice.candidates[0].function_type
+            at = block.instructions.index(call)
+            block.instructions[at:at] = pass_as(choice.candidates[0].function_type, call)
             continue
         if not choice.candidates:
             end_at_call(function, block, call, declarations)
@@ -247,10 +241,9 @@ def _arm(call: I.Call | I.Invoke, target: Value, join: BasicBlock) -> tuple[Basi
         assert isinstance(invoked, I.Invoke)
         invoked.name, invoked.bundles, invoked.targets = "", list(call.bundles), [join, call.targets[1]]
         twin = invoked
-    if isinstance(target, Function):
-        twin.function_type = target.function_type
+    first = pass_as(target.function_type, twin) if isinstance(target, Function) else []
     arm = BasicBlock(name=f"call.{target.name}" if isinstance(target, Function) else "call.unknown")
-    arm.instructions = [twin]
+    arm.instructions = [*first, twin]
     if isinstance(twin, I.Call):
         Builder(arm).br(join)
     return arm, twin

@@ -1,7 +1,7 @@
 """What every kernel goes through before it is optimised.
 
-bind -> variadic -> computed gotos -> hash keys -> static objects -> streams -> allocators -> dynamic casts ->
-closures -> struct copies -> divisions in endless loops -> divisors -> callees -> canonical form
+bind -> unprototyped calls -> variadic -> computed gotos -> hash keys -> static objects -> streams -> allocators ->
+dynamic casts -> closures -> struct copies -> divisions in endless loops -> divisors -> callees -> canonical form
 
 What an optimiser would take for undefined is made a failure first, and what it cannot see through is said in C's terms.
 All else waits until little is left of the code: calls that end the process, large local variables.
@@ -20,6 +20,7 @@ from jax_enzyme.transform.hash_keys import fix_hash_keys
 from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
+from jax_enzyme.transform.unprototyped_calls import name_parameters
 from jax_enzyme.transform.variadic import lower_variadic
 
 
@@ -35,7 +36,7 @@ def prepare_calls(function: ArrayFunction) -> ArrayFunction:
 
 
 _EXPLICIT = (
-    of_module(lower_variadic),
+    *map(of_module, (name_parameters, lower_variadic)),
     of_module(lower_computed_gotos),
     of_module(fix_hash_keys),
     own_static_objects,

@@ -627,6 +627,19 @@ def test_what_has_no_place_is_told_where_it_is_called() -> None:
     assert caught.value.place is not None and caught.value.place.startswith("kernel.c:3")
 
 
+def test_an_integer_that_is_passed_for_a_pointer_is_told_where() -> None:
+    source = (
+        "int work();\nvoid k(const double *x, double *y, int n) {\n  work(x, y, n); }\n"
+        "int work(const double *x, double *y, double *kept) {\n  double *own = __builtin_malloc(8);\n"
+        "  if (!kept) kept = own;\n  *kept = *x * *x; *y = *kept; __builtin_free(own); return 0; }"
+    )
+    kernel = native(source, "k", "x: f64[1], out y: f64[1], n: i32", {})
+    with pytest.raises(DifferentiationError) as caught:
+        build(kernel, steps(kernel)["forward"])
+    assert is_of(caught.value, ORIGIN)
+    assert caught.value.place is not None and caught.value.place.startswith("kernel.c:3")
+
+
 def test_assembly_that_is_none_is_an_error_of_the_call() -> None:
     kernel = native('double k(double x) { __asm__("no_such_word %0" : "+x"(x)); return x; }', "k", "x: f64 -> f64", {})
     with pytest.raises(LoweringError, match="no_such_word"):

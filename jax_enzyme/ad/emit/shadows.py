@@ -118,8 +118,7 @@ class ShadowedCopy(CodeCopy, ABC):
         objects = self.facts.points_to.of(value)
         if self.is_own_shadow(value) or (objects and all(o.kind == "stream" for o in objects)):
             return self.value(value)  # no program reads what a stream leads to
-        assert isinstance(value, I.Instruction)
-        raise self.facts.refused(value, ORIGIN)
+        raise self.facts.refused(value if isinstance(value, I.Instruction) else self.facts.call_with(value), ORIGIN)
 
     def companion(self, value: Value) -> Value:
         """What goes with a value wherever it goes."""

@@ -240,5 +240,10 @@ class Facts:
             raise self.refused(load, HELD)
         return load in self.activity.beside
 
+    def call_with(self, parameter: Value) -> I.Instruction:
+        """A call that passes something for a parameter of a function that the root calls."""
+        calls = (i for i in self.points_to.instructions() if isinstance(i, I.CallBase))
+        return next(c for c in calls if any(parameter in f.arguments for f in self.points_to.callees(c)))
+
     def refused(self, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
         return refuse(self.module, self.origin.get(instruction, instruction), cause, **words)
