@@ -28,6 +28,7 @@ from it, until little is left of the code, and to see where pointers lead takes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.zeros import Zeros
@@ -54,7 +55,7 @@ from jax_enzyme.transform.rewriting import (
     split_before,
     substitute,
 )
-from jax_enzyme.transform.unfitting import end_at_call
+from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
 from jax_enzyme.transform.unprototyped_calls import fits, pass_as
 
 _CALLEE = "je.callee"
@@ -64,8 +65,12 @@ MOST = 32
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
+    """What a call through a pointer may be of. `complete`: of nothing else. `fails`: but the pointer may lead to what
+    does not fit it, and the call's type says nothing of parameters."""
+
     candidates: list[Function]
     complete: bool
+    fails: bool
 
 
 def hide_callees(module: Module) -> Module:
@@ -148,17 +153,19 @@ def _is_visible(instruction: I.Instruction) -> bool:
 
 def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
     twins = [copied[f] for f in choice.candidates]
-    return _Choice([f for f in twins if isinstance(f, Function)], choice.complete)
+    return replace(choice, candidates=[f for f in twins if isinstance(f, Function)])
 
 
 def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | None:
     objects = points_to.of(call.callee)
-    candidates = [o.site for o in objects if isinstance(o.site, Function) and fits(o.site.function_type, call)]
+    functions = [o.site for o in objects if isinstance(o.site, Function)]
+    candidates = [f for f in functions if fits(f.function_type, call)]
     complete = not points_to.is_any_code(objects) if objects else zeros.is_null(call.callee)
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
-    return _Choice(sorted(candidates, key=order.__getitem__), complete)
+    fails = complete and call.function_type.variadic and len(candidates) < len(functions)
+    return _Choice(sorted(candidates, key=order.__getitem__), complete, fails)
 
 
 # -- the chain of calls ------------------------------------------------------------------------------------------------
@@ -171,7 +178,7 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
         block = next((b for b in function.blocks if call in b.instructions), None)
         if block is None:
             continue  # behind a call that no run gets to
-        if choice.complete and len(choice.candidates) == 1:
+        if choice.complete and not choice.fails and len(choice.candidates) == 1:
             call.operands[-1] = choice.candidates[0]
             at = block.instructions.index(call)
             block.instructions[at:at] = pass_as(choice.candidates[0].function_type, call)
@@ -180,12 +187,19 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
             end_at_call(function, block, call, declarations)
             continue
         targets: list[Value] = [*choice.candidates, *([] if choice.complete else [call.callee])]
-        value = call_one_of(function, block, call, targets, None)
+        ending = partial(_failure, call, declarations) if choice.fails else None
+        value = call_one_of(function, block, call, targets, ending)
         if value is not None:
             replaced[call] = value
     replace_values(function, replaced)
     if any(not choice.candidates for _, choice in calls):
         remove_unreachable(function)
+
+
+def _failure(call: I.CallBase, declarations: Declarations, _join: BasicBlock) -> tuple[BasicBlock, None]:
+    at = Builder(BasicBlock(name="call.unfitting"))
+    fail_unfitting(at, call, declarations)
+    return at.block, None
 
 
 Ending = Callable[[BasicBlock], tuple[BasicBlock, Value | None]]

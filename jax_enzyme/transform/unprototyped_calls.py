@@ -48,10 +48,10 @@ def _is_open(instruction: I.Instruction) -> bool:
 
 
 def fits(kind: T.FunctionType, call: I.CallBase) -> bool:
-    """Whether a function of a type may be what a call is of."""
+    """Whether a function of a type may be what a call is of; what it returns may be of no use to the call."""
     if not call.function_type.variadic or kind.variadic:
         return kind == call.function_type
-    if kind.result != call.type or len(kind.parameters) > len(call.arguments):
+    if call.type not in (T.VOID, kind.result) or len(kind.parameters) > len(call.arguments):
         return False
     return all(map(_passes, call.arguments, kind.parameters))
 
@@ -77,7 +77,7 @@ def pass_as(kind: T.FunctionType, call: I.CallBase) -> list[I.Instruction]:
     attributes = [*call.parameter_attributes, *[()] * len(given)]
     call.parameter_attributes = [words if kept else () for words, kept in zip(attributes, same, strict=False)]
     call.operands = [*(_passed(at, value, to) for value, to in zip(given, kind.parameters, strict=True)), call.callee]
-    call.function_type = kind
+    call.function_type, call.type = kind, kind.result
     locate(call, at.block.instructions)
     return at.block.instructions
 

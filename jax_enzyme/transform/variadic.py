@@ -68,7 +68,7 @@ def lower_variadic(module: Module) -> Module:
         _make_lists(function, slots, registers, stack)
         for caller, call in sites:
             _pass_in_memory(caller, call, function)
-    for function in copy.functions.values():
+    for function in [*copy.functions.values()]:
         _copy_lists(function, declarations)
     return copy
 
