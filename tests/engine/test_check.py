@@ -366,12 +366,8 @@ def test_copied_elsewhere() -> None:
 
 
 def test_copied_though_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    emitted = Emitted(COPIED)
-    (snapshot,) = emitted.reversal.root.plan.snapshots
-    around = snapshot.loop.parent
-    assert around is not None
-    monkeypatch.setattr(snapshot.loop, "blocks", around.blocks)
-    emitted.fails("from a copy that may be another by then")
+    monkeypatch.setattr("jax_enzyme.analysis.alias.Alias.finds", lambda *_: True)
+    Emitted(COPIED).fails("from a copy that may be another by then")
 
 
 def test_pointers_and_noalias(chain: Emitted) -> None:
