@@ -65,12 +65,15 @@ def without_objects(ir: str) -> str:
         return ir
     module = parse(ir)
     calls = list(_calls(module))
-    makes = [call for call, name in calls if name in (*_TYPES, *_REQUESTS) or _has_own_operation(call, name)]
-    kinds = {number_of(a) for call in makes for a in call.arguments} - {None}
+    combined: list[I.CallBase] = []
+    if any(name in _OPERATIONS for _, name in calls):
+        combined = [call for call, name in calls if name in _REDUCTIONS and _may_be_own(call)]
+    kinds = {number_of(a) for call, name in calls if name in (*_TYPES, *_REQUESTS) for a in call.arguments} - {None}
+    kinds |= {number_of(call.arguments[3]) for call in combined} - {None}
     if any(name == "MPI_Type_create_struct" for _, name in calls):
         kinds |= {k for k in map(number_of, _stored(module)) if k is not None}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
-    ours = [(call, name) for call, name in calls if name in _ALWAYS or not _is_plain(call, name)]
+    ours = [(c, name) for c, name in calls if name in _ALWAYS or c in combined or not _is_plain(c, name)]
     if kind is None or kind[1] not in "ds" or any(name not in _OURS for _, name in ours):
         return ir
     for call, name in ours:
@@ -93,14 +96,15 @@ def _stored(module: Module) -> Iterable[Value]:
 
 
 def _is_plain(call: I.CallBase, name: str) -> bool:
-    """Whether a call has no datatypes but those that it names, and no operation of the program's."""
+    """Whether a call has no datatypes but those that it names."""
     places = datatypes_of(name)
-    named = places is not None and all(number_of(call.arguments[i]) is not None for i in places)
-    return named and not _has_own_operation(call, name)
+    return places is not None and all(number_of(call.arguments[i]) is not None for i in places)
 
 
-def _has_own_operation(call: I.CallBase, name: str) -> bool:
-    return name in _REDUCTIONS and not is_handle(call.arguments[4])
+def _may_be_own(call: I.CallBase) -> bool:
+    """Whether a reduction is of numbers, as far as that is said, and its operation may be the program's own."""
+    kind = number_of(call.arguments[3])
+    return not is_handle(call.arguments[4]) and (kind is None or kind[1] in "ds")
 
 
 def _own(module: Module, name: str, symbol: str) -> Function:

@@ -301,9 +301,11 @@ static void hypotenuse(void *in, void *in_out, int *count, MPI_Datatype *type) {
     if (*type == MPI_DOUBLE)
         for (int i = 0; i < *count; i++) other[i] = sqrt(one[i] * one[i] + other[i] * other[i]);
 }
-/* By operations of its own: two affine maps each, in the order of processes, and a norm, of a part for each. */
+static void reduced(double *x, int n, MPI_Op op) { MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, op, WORLD); }
+/* By operations of its own: two affine maps each, in the order of processes, and a norm, of a part for each. And a sum
+   in the same way. */
 void combined(int n, const double *x, double *y) {
-    double upto[4], norms[MOST], own;
+    double upto[4], norms[MOST], own, sum = x[0];
     MPI_Op order, norm;
     MPI_Datatype map;
     MPI_Type_contiguous(2, MPI_DOUBLE, &map);
@@ -313,9 +315,10 @@ void combined(int n, const double *x, double *y) {
     MPI_Scan(x, upto, 2, map, order, WORLD);
     for (int i = 0; i < size(); i++) norms[i] = x[i % n];
     MPI_Reduce_scatter_block(norms, &own, 1, MPI_DOUBLE, norm, WORLD);
-    MPI_Allreduce(MPI_IN_PLACE, norms, 1, MPI_DOUBLE, norm, WORLD);
+    reduced(norms, 1, norm);
+    reduced(&sum, 1, MPI_SUM);
     MPI_Op_free(&order);
     MPI_Op_free(&norm);
     MPI_Type_free(&map);
-    for (int i = 0; i < n; i++) y[i] = x[i] * upto[i % 4] + norms[0] * own * x[i];
+    for (int i = 0; i < n; i++) y[i] = x[i] * upto[i % 4] + norms[0] * own * x[i] + sum * x[i];
 }

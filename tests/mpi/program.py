@@ -207,7 +207,8 @@ def combined(x: jax.Array) -> jax.Array:
 
     a, b = lax.associative_scan(then, (x[:, :4:2], x[:, 1:4:2]), axis=0)
     upto, norms = jnp.stack([a, b], axis=2).reshape(len(x), 4), jnp.sqrt((x**2).sum(0))
-    return x * upto[:, jnp.arange(x.shape[1]) % 4] + norms[0] * norms[jnp.arange(len(x)) % x.shape[1], None] * x
+    factors = norms[0] * norms[jnp.arange(len(x)) % x.shape[1], None] + x[:, 0].sum()
+    return x * upto[:, jnp.arange(x.shape[1]) % 4] + factors * x
 
 
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {

@@ -11,3 +11,5 @@ typedef int HANDLE;
 #define AS_INT 0x4c000405
 #define AS_MAX 0x58000001
 #define AS_MIN 0x58000002
+#define AS_SUM 0x58000003
+#define AS_PRODUCT 0x58000004

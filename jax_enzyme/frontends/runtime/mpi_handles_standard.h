@@ -12,3 +12,5 @@ typedef void *HANDLE;
 #define AS_INT reinterpret_cast<void *>(0x209L)
 #define AS_MAX reinterpret_cast<void *>(0x23L)
 #define AS_MIN reinterpret_cast<void *>(0x22L)
+#define AS_SUM reinterpret_cast<void *>(0x21L)
+#define AS_PRODUCT reinterpret_cast<void *>(0x24L)

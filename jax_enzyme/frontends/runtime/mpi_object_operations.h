@@ -1,18 +1,37 @@
 #pragma once
 // Reductions by operations of the program's own: all that goes in is gathered, and combined in the order of processes.
+// Those by MPI's, which come to the same calls where a function is given its operation, are MPI's.
 
-extern "C" void *calloc(size_t, size_t);
+extern "C" {
+void *calloc(size_t, size_t);
+int MPI_Allreduce(const void *, void *, int, HANDLE, HANDLE, HANDLE);
+int MPI_Reduce(const void *, void *, int, HANDLE, HANDLE, int, HANDLE);
+int MPI_Scan(const void *, void *, int, HANDLE, HANDLE, HANDLE);
+int MPI_Exscan(const void *, void *, int, HANDLE, HANDLE, HANDLE);
+int MPI_Reduce_scatter_block(const void *, void *, int, HANDLE, HANDLE, HANDLE);
+int MPI_Reduce_scatter(const void *, void *, const int *, HANDLE, HANDLE, HANDLE);
+}
+
+#define BY(known, call)                                                                  \
+  if (operation == (HANDLE)(known)) {                                                    \
+    const HANDLE named = (HANDLE)(known);                                                \
+    if (Known(type)) Refuse("a reduction of a derived datatype by an operation of MPI"); \
+    return call;                                                                         \
+  }
+#define UNLESS_OWN(call)                         \
+  BY(AS_SUM, call)                               \
+  BY(AS_MAX, call)                               \
+  BY(AS_MIN, call)                               \
+  BY(AS_PRODUCT, call)                           \
+  if (AS_NUMBER(operation) - 3 * kMost >= kMost) \
+    Refuse("a reduction of MPI in a derivative is a sum, a product, a maximum or a minimum, or the kernel's own");
 
 namespace {
 
 typedef void Combines(void *in, void *in_out, int *count, HANDLE *type);
 Combines *operations[kMost];
 
-Combines *Operation(HANDLE handle) {
-  const unsigned long number = AS_NUMBER(handle) - 3 * kMost;
-  if (number >= kMost) Refuse("a reduction of MPI in a derivative names its operation, or one that the kernel makes");
-  return operations[number];
-}
+Combines *Operation(HANDLE handle) { return operations[AS_NUMBER(handle) - 3 * kMost]; }
 
 // What goes in on all processes, and what some of them make of it together.
 struct Combined {
@@ -67,24 +86,28 @@ int OWN(Op_free)(HANDLE *operation) {
 }
 
 int OWN(Allreduce)(const void *out, void *in, int count, HANDLE type, HANDLE operation, HANDLE comm) {
+  UNLESS_OWN(MPI_Allreduce(out, in, count, DATATYPE, named, comm))
   Combined combined(out == IN_PLACE ? in : out, count, type, comm);
   combined.Fold(All(comm), count, type, operation);
   combined.Give(in, 0, count);
   return 0;
 }
 int OWN(Reduce)(const void *out, void *in, int count, HANDLE type, HANDLE operation, int root, HANDLE comm) {
+  UNLESS_OWN(MPI_Reduce(out, in, count, DATATYPE, named, root, comm))
   Combined combined(out == IN_PLACE ? in : out, count, type, comm);
   combined.Fold(All(comm), count, type, operation);
   if (Rank(comm) == root) combined.Give(in, 0, count);
   return 0;
 }
 int OWN(Scan)(const void *out, void *in, int count, HANDLE type, HANDLE operation, HANDLE comm) {
+  UNLESS_OWN(MPI_Scan(out, in, count, DATATYPE, named, comm))
   Combined combined(out == IN_PLACE ? in : out, count, type, comm);
   combined.Fold(Rank(comm) + 1, count, type, operation);
   combined.Give(in, 0, count);
   return 0;
 }
 int OWN(Exscan)(const void *out, void *in, int count, HANDLE type, HANDLE operation, HANDLE comm) {
+  UNLESS_OWN(MPI_Exscan(out, in, count, DATATYPE, named, comm))
   Combined combined(out == IN_PLACE ? in : out, count, type, comm);
   if (Rank(comm) == 0) return 0;
   combined.Fold(Rank(comm), count, type, operation);
@@ -92,6 +115,7 @@ int OWN(Exscan)(const void *out, void *in, int count, HANDLE type, HANDLE operat
   return 0;
 }
 int OWN(Reduce_scatter_block)(const void *out, void *in, int count, HANDLE type, HANDLE operation, HANDLE comm) {
+  UNLESS_OWN(MPI_Reduce_scatter_block(out, in, count, DATATYPE, named, comm))
   const int all = count * All(comm);
   Combined combined(out == IN_PLACE ? in : out, all, type, comm);
   combined.Fold(All(comm), all, type, operation);
@@ -99,6 +123,7 @@ int OWN(Reduce_scatter_block)(const void *out, void *in, int count, HANDLE type,
   return 0;
 }
 int OWN(Reduce_scatter)(const void *out, void *in, const int *counts, HANDLE type, HANDLE operation, HANDLE comm) {
+  UNLESS_OWN(MPI_Reduce_scatter(out, in, counts, DATATYPE, named, comm))
   const int rank = Rank(comm);
   long first = 0, all = 0;
   for (int i = 0; i < All(comm); all += counts[i++])
