@@ -102,6 +102,8 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import OPENS
 from jax_enzyme.rules.helpers import BORROW
 
+Targets = frozenset[tuple[MemoryObject, Offsets]]
+"""Objects, and classes of them, each with where in it."""
 _SETTLED = "all is found"
 """What steps rest on besides facts: those that do run again when it changes."""
 _MANY_JOINED = 4
@@ -200,6 +202,11 @@ class PointsTo:
     def place(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
         """The same, one congruence for each object."""
         return {o: joined(cs) for o, cs in self.places(pointer).items()}
+
+    def targets(self, pointer: Value) -> Targets:
+        """What `within` is made of: the same for pointers that lead to the same places, and short where these are all
+        members of a class."""
+        return frozenset(self._targets(pointer).items())
 
     def written(self, pointer: Value) -> Objects:
         """The objects that a store through a pointer may change."""

@@ -24,7 +24,7 @@ from jax_enzyme.analysis.extents import aligned, at_multiple, extent, inside
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.lanes import Lanes, run, size
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import PointsTo, Targets
 from jax_enzyme.analysis.objects import MemoryObject, called_routine, copy_operands, is_copy
 from jax_enzyme.analysis.tbaa import accessed_type, copied_type, is_certain_integer
 from jax_enzyme.classes import dataclass, replace
@@ -53,6 +53,8 @@ DTYPES: Mapping[str, T.FloatType] = {
 
 Piece = tuple[int, T.Type]
 """A scalar at so many bytes behind where an access starts; negative where it starts before."""
+_Access = tuple[Targets, int, tuple[tuple[int, T.Type, bool], ...]]
+"""Where it is, how it is aligned, and what scalars it is of."""
 _INTEGER_ARITHMETIC = frozenset(
     "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze ptrtoint ptrtoaddr"
     " bitcast extractelement insertelement shufflevector extractvalue insertvalue".split()
@@ -273,6 +275,7 @@ class Words:
     def _facts(self) -> dict[MemoryObject, dict[_Fact, None]]:
         facts: _Facts = {}
         lanes = Lanes()
+        noted: set[_Access] = set()
         copies: list[I.CallBase] = []
         for argument, buffer in self.buffers.items():
             kind = DTYPES.get(buffer.dtype)
@@ -291,7 +294,7 @@ class Words:
                         copies.append(instruction)
                     self._note_routine(facts, instruction)
                 else:
-                    self._note_access(facts, instruction, lanes)
+                    self._note_access(facts, instruction, lanes, noted)
         self._carry(facts, list(dict.fromkeys(way for copy in copies for way in self._ways(copy))))
         return {item: held.facts for item, held in facts.items() if isinstance(item, MemoryObject)}
 
@@ -325,13 +328,16 @@ class Words:
             if T.is_float(kind):
                 yield Congruence.bounded(offset, offset + (count - 1) * step, step), kind, self._layout.store_size(kind)
 
-    def _note_access(self, facts: _Facts, instruction: I.Instruction, lanes: Lanes) -> None:
+    def _note_access(self, facts: _Facts, instruction: I.Instruction, lanes: Lanes, noted: set[_Access]) -> None:
+        """Those of an access, unless another one is of the same at the same places: where memory has escaped, many
+        pointers may lead to all of it."""
         accessed = I.accessed(instruction)
         if accessed is None or not isinstance(instruction, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
             return
         pointer, type_ = accessed
         align = instruction.align or self._layout.align(type_)
         named = accessed_type(self.points_to.module, instruction)
+        found: list[tuple[int, T.Type, bool]] = []
         for offset, scalar in self._layout.scalars(type_):
             plain = named == scalar
             kind = named if T.is_int(scalar) and isinstance(named, T.FloatType | T.PointerType) else scalar
@@ -342,12 +348,18 @@ class Words:
                 pieces = _moved_numbers(instruction.operands[0], lanes)
             else:
                 continue
-            for start, piece in pieces:
-                size = self._layout.store_size(piece)
-                for item, place in self._accessed(pointer, align):
-                    at = inside(place + Congruence(offset + start, 0), size, self._extent(item))
-                    if at is not None:
-                        _add(facts, item, _Fact(at, piece, size, plain or kind is named))
+            found += ((offset + start, piece, plain or kind is named) for start, piece in pieces)
+        access = (self.points_to.targets(pointer), align, tuple(found))
+        if not found or access in noted:
+            return
+        noted.add(access)
+        places = list(self._accessed(pointer, align))
+        for start, piece, plain in found:
+            size = self._layout.store_size(piece)
+            for item, place in places:
+                at = inside(place + Congruence(start, 0), size, self._extent(item))
+                if at is not None:
+                    _add(facts, item, _Fact(at, piece, size, plain))
 
     @remembered
     def _extent(self, item: _Holder) -> int | None:

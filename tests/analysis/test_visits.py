@@ -19,6 +19,7 @@ from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Vjp
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
@@ -226,6 +227,29 @@ def test_numbers_that_are_copied_on_and_on(monkeypatch: pytest.MonkeyPatch) -> N
     small = carried(20, monkeypatch)
     monkeypatch.undo()
     assert carried(40, monkeypatch) <= 2.2 * small
+
+
+FORGOTTEN = "  %r{i} = call ptr @malloc(i64 16)\n  store ptr %r{i}, ptr %kept\n"
+ANY_READ = "  %p{i} = load ptr, ptr %kept\n  %v{i} = load double, ptr %p{i}\n"
+
+
+def noted(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many places are looked at for accesses each of which may be to any of as many objects."""
+    looked: list[object] = []
+    inside = words.inside
+    monkeypatch.setattr(words, "inside", lambda *at: looked.append(at) or inside(*at))
+    body = "".join(text.format(i=i) for text in (FORGOTTEN, ANY_READ) for i in range(count))
+    start = "declare ptr @malloc(i64)\ndefine void @f() {\n  %kept = alloca ptr\n"
+    module = parse(f"{start}{body}  ret void\n}}")
+    points_to = PointsTo(module, module.functions["f"])
+    found = words.Words(points_to, {})
+    last = next(i for i in points_to.instructions() if i.name == f"p{count - 1}")
+    assert found.numbers(last, 8) == {(0, T.DOUBLE)} and len(points_to.of(last)) == count
+    return len(looked)
+
+
+def test_accesses_to_any_of_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert noted(60, monkeypatch) <= 2.2 * noted(30, monkeypatch)
 
 
 DIAMOND = """
