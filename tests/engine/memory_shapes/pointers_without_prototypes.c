@@ -1,6 +1,6 @@
 // Functions that are called through pointers which say nothing of their parameters, as C before 2023 has them, and that
-// take some of their arguments alone, or return what nobody asks for; and some that are called before they are declared,
-// with 0 for a null pointer and integers of other widths.
+// take some of their arguments alone, or return what nobody asks for; and some that are called before they are
+// declared, with 0 for a null pointer and integers of other widths.
 #include <stdarg.h>
 #include <stdlib.h>
 int in_place();
