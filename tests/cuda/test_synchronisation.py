@@ -733,3 +733,63 @@ def test_lanes_in_step_where_some_alone_store() -> None:
     wanted = np.array([np.sum(a[i:j] * x[i:j] ** 2) for i, j in pairwise(starts)])
     np.testing.assert_allclose(subject.run((), [starts, a, x])[0], wanted, rtol=1e-13, atol=1e-13)
     agree(three_way(subject, [starts, a, x]))
+
+
+def test_lanes_in_step_that_go_around_what_others_do() -> None:
+    """Those that go around wait at the end of the iteration; they are not a row ahead."""
+    body = """
+    extern "C" __global__ void k(int n, const double *x, double *y) {
+      __shared__ volatile double s[32];
+      int t = threadIdx.x, lane = t & 7;
+      for (int row = t >> 3; row < n; row += 4) {
+        double a = x[row];
+        s[t] = a * (lane + 1);
+        if (lane < 4) {
+          s[t] = s[t] + s[t + 4];
+          if (lane < 2) s[t] = s[t] + s[t + 2];
+          if (lane == 0) y[row] = s[t] * s[t + 1] + a;
+        }
+      }
+    }"""
+    subject = native(body, "n: i32, x: f64[n], out y: f64[n]", {"n": 13}, 1, 32)
+    x = np.random.default_rng(1).uniform(0.5, 1.5, 13)
+    np.testing.assert_allclose(subject.run((), [x])[0], 16 * 20 * x * x + x, rtol=1e-14)
+    agree(three_way(subject, [x]))
+
+
+def test_lanes_in_step_that_leave_a_loop() -> None:
+    """Those that leave wait behind the loop for the others, also where the way out comes first."""
+    body = """
+    extern "C" __global__ void k(int n, const double *x, double *y) {
+      __shared__ volatile double s[32];
+      int t = threadIdx.x, row = 0;
+      double sum = 0;
+      while (1) {
+        s[t] = x[row] * (t + 1);
+        if (s[t ^ 1] * (row + 1) < 60 && row < n - 1) {
+          if (t < 8) {
+            s[t] = s[t] + s[t + 8];
+            if (t < 4) s[t] = s[t] + s[t + 4];
+            sum += s[t];
+          }
+          row++;
+        } else {
+          break;
+        }
+      }
+      s[t ^ 16] = 100 * t + sum;
+      y[t] = s[t];
+    }"""
+    n, lanes = 9, np.arange(32)
+    x = np.random.default_rng(0).uniform(0.5, 1.5, n)
+    s, sums, here = np.zeros(32), np.zeros(32), np.ones(32, bool)
+    for row in range(n):
+        s = np.where(here, x[row] * (lanes + 1), s)
+        here &= (s[lanes ^ 1] * (row + 1) < 60) & (row < n - 1)
+        for step in (8, 4):
+            added = s[:step] + s[step : 2 * step]
+            s[:step] = np.where(here[:step], added, s[:step])
+        sums[:8] += np.where(here[:8], s[:8], 0)
+    subject = native(body, "n: i32, x: f64[n], out y: f64[32]", {"n": n}, 1, 32)
+    np.testing.assert_allclose(subject.run((), [x])[0], (100 * lanes + sums)[lanes ^ 16], rtol=1e-14)
+    agree(three_way(subject, [x]))

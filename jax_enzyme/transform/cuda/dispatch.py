@@ -2,7 +2,7 @@
 
     while (1) {                                      until the block has to meet, or all lanes are done
       while (1) {
-        k = least place where a lane waits           places in the order of the function
+        k = least place where a lane waits           places in the order of the function, loops in one piece
         if (k is no place of the warp) break
         switch (k) { for each lane that waits at k: go on from k up to the next meeting, and wait there }
       }
@@ -22,9 +22,11 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.dominance import reverse_post_order
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda import marks
@@ -65,6 +67,13 @@ class Separate(Uniformity):
         return name in marks.INDICES and name not in self.indices
 
 
+def _loops_whole(facts: Uniformity) -> list[BasicBlock]:
+    """The blocks in reverse post-order, what lies behind a loop behind all of its blocks: lanes that leave it wait for
+    the others, as where ways come together."""
+    behind = {loop.header: loop.exits for loop in Loops(facts.cfg, facts.dominators)}
+    return reverse_post_order(facts.cfg.entry, lambda b: [*behind.get(b, ()), *facts.cfg.succs[b]])
+
+
 class Dispatcher(Emitter):
     """`places` number the starts; those behind a meeting of the larger group come last. `waiting` holds the place of
     each lane."""
@@ -76,7 +85,7 @@ class Dispatcher(Emitter):
     def emit(self) -> None:
         before = {b.terminator.targets[0]: b.instructions[-2] for b in self.facts.meeting}
         self.meetings: dict[BasicBlock, I.Instruction] = before
-        order = {b: n for n, b in enumerate(self.facts.cfg.rpo)}
+        order = {b: n for n, b in enumerate(_loops_whole(self.facts))}
         self.places = {s: order[s] + (_OUTER if self._is_outer(s) else 0) for s in self.starts}
         self.waiting = self.top.alloca(T.ArrayType(self.group.size, T.I32))
         self.fill(self.top, self.waiting, 0, 4 * self.group.size)

@@ -6,7 +6,8 @@ after     a = load s[t]; b = load s[t + 16]; meet the warp; store a + b, s[t]; m
 A store is apart from what was accessed before and behind it, where no meeting lies in between already: in front of the
 later one of the two, where lanes are together again that went different ways to the first; where only some lanes come
 to the later one (`if (lane < 2) s[lane] = ...` behind a read), in front of the branch that parts them, as all have to
-read before these store.
+read before these store. Where only some lanes of an iteration come to a meeting, all meet at the end of the iteration:
+those that went around it would be in the next one otherwise, in front of meetings that all come to.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _meetings(
             while other := next((o for o in _behind(block, number + 1, found) if apart(access, o)), None):
                 place = together.before(other, block)
                 found[other if place in found else place] = None  # itself where there are ways around the place
-    return found
+    return found | dict.fromkeys(together.ends(found))
 
 
 class _Together:
@@ -97,6 +98,13 @@ class _Together:
                 break
             here = above
         return access if here is self._home[access] else here.terminator
+
+    def ends(self, places: Collection[I.Instruction]) -> Iterator[I.Instruction]:
+        """The last instructions of iterations in which lanes may go around one of these places."""
+        for here in dict.fromkeys(self._home[place] for place in places):
+            loop = self._loops.loop_of.get(here)
+            for around in loop.ancestors if loop is not None else ():
+                yield from (b.terminator for b in around.latches if not self._dominators.dominates(here, b))
 
 
 def _behind(block: BasicBlock, start: int, met: Collection[Value]) -> Iterator[I.Instruction]:
