@@ -793,3 +793,27 @@ def test_lanes_in_step_that_leave_a_loop() -> None:
     subject = native(body, "n: i32, x: f64[n], out y: f64[32]", {"n": n}, 1, 32)
     np.testing.assert_allclose(subject.run((), [x])[0], (100 * lanes + sums)[lanes ^ 16], rtol=1e-14)
     agree(three_way(subject, [x]))
+
+
+def test_lanes_in_step_that_read_behind_a_loop_what_others_store_in_it() -> None:
+    body = """
+    extern "C" __global__ void k(int n, const double *x, double *y) {
+      __shared__ volatile double s[32];
+      int t = threadIdx.x, left = t % 6 + 2;
+      double a = x[t];
+      do {
+        s[t] = a * 0.5;
+        a += s[t ^ 4];
+      } while (--left > 0);
+      y[t] = a + s[t ^ 8];
+    }"""
+    lanes = np.arange(32)
+    x = np.random.default_rng(0).uniform(0.5, 1.5, 32)
+    a, s = x, np.zeros(32)
+    for turn in range(7):
+        here = turn < lanes % 6 + 2
+        s = np.where(here, a * 0.5, s)
+        a = np.where(here, a + s[lanes ^ 4], a)
+    subject = native(body, "n: i32, x: f64[n], out y: f64[n]", {"n": 32}, 1, 32)
+    np.testing.assert_allclose(subject.run((), [x])[0], a + s[lanes ^ 8], rtol=1e-14)
+    agree(three_way(subject, [x]))

@@ -7,7 +7,8 @@ A store is apart from what was accessed before and behind it, where no meeting l
 later one of the two, where lanes are together again that went different ways to the first; where only some lanes come
 to the later one (`if (lane < 2) s[lane] = ...` behind a read), in front of the branch that parts them, as all have to
 read before these store. Where only some lanes of an iteration come to a meeting, all meet at the end of the iteration:
-those that went around it would be in the next one otherwise, in front of meetings that all come to.
+those that went around it would be in the next one otherwise, in front of meetings that all come to. Behind a loop all
+meet that left it, each in its iteration: what one reads there others may still store in the loop.
 """
 
 from __future__ import annotations
@@ -100,11 +101,13 @@ class _Together:
         return access if here is self._home[access] else here.terminator
 
     def ends(self, places: Collection[I.Instruction]) -> Iterator[I.Instruction]:
-        """The last instructions of iterations in which lanes may go around one of these places."""
+        """The last instructions of iterations in which lanes may go around one of these places, and the first ones
+        behind the loops around them, which lanes may leave before others."""
         for here in dict.fromkeys(self._home[place] for place in places):
             loop = self._loops.loop_of.get(here)
             for around in loop.ancestors if loop is not None else ():
                 yield from (b.terminator for b in around.latches if not self._dominators.dominates(here, b))
+                yield from (next(i for i in b.instructions if not isinstance(i, I.Phi)) for b in around.exits)
 
 
 def _behind(block: BasicBlock, start: int, met: Collection[Value]) -> Iterator[I.Instruction]:
