@@ -16,7 +16,7 @@ int MPI_Reduce_scatter(const void *, void *, const int *, HANDLE, HANDLE, HANDLE
   if (operation == (HANDLE)(known)) {                                                    \
     const HANDLE named = (HANDLE)(known);                                                \
     if (Known(type)) Refuse("a reduction of a derived datatype by an operation of MPI"); \
-    return call;                                                                         \
+    [[clang::nomerge]] return call;                                                      \
   }
 #define UNLESS_OWN(call)                         \
   BY(AS_SUM, call)                               \
