@@ -26,14 +26,14 @@ def only_decides(value: Value, users: Uses) -> bool:
     return True
 
 
-def only_moves(value: Value, users: Uses, *, may_decide: bool = True) -> bool:
-    """Whether an integer is copied, or taken for a number, and decides where it may, as it is."""
+def only_moves(value: Value, users: Uses) -> bool:
+    """Whether an integer is copied, or taken for a number, and decides, as it is."""
     found = Reached([value])
     for item in found:
         for user, index in users.get(item, ()):
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 found.add([user])
-            elif not keeps(user) and not (may_decide and decides(user)):
+            elif not decides(user) and not keeps(user):
                 return False
     return True
 

@@ -2,8 +2,7 @@
 
     struct A { double k; };  struct D { int n; };  std::variant<A, D>
 
-    before    store i32 %n, ptr %p, align 8                after    %low = zext i32 %n to i64
-                                                                    %word = or i64 %low, 0x7ff8000000000000
+    before    store i32 %n, ptr %p, align 8                after    %word = zext i32 %n to i64
                                                                     store i64 %word, ptr %p, align 8
               %m = load i32, ptr %q, align 8                        %word = load i64, ptr %q, align 8
               %y = sitofp i32 %m to double                          %high = shl i64 %word, 32
@@ -13,9 +12,7 @@
 What is known of integers that share their place with numbers is known of words (`ad.facts.tagged`), in derivatives of
 any order; halves have codes in first derivatives alone (`ad.facts.half_numbers`). So this is done where it can be done
 of all integers that are shorter than the doubles whose place they share, or of none: each begins where a double does,
-nothing else is in the rest of that, and what is read becomes numbers as it is, or decides. C says nothing of the rest
-of a word once an integer is stored, machines leave what was there: a program that reads a number there all the same
-reads NaN, and one that computes with all of the word as an integer stays as it is.
+nothing else is in the rest of that, and what is read becomes numbers as it is, or decides.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jax_enzyme.analysis.accesses import reachable_objects
-from jax_enzyme.analysis.decisions import decides, only_decides, only_moves
+from jax_enzyme.analysis.decisions import decides, only_decides
 from jax_enzyme.analysis.extents import inside, room
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
@@ -39,7 +36,6 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import Change, on_copy, rewrite
 
 _DOUBLE, _HALF = 8, 32
-_NO_NUMBER = 0x7FF8_0000_0000_0000
 _SHIFTS = {"sitofp": "ashr", "uitofp": "lshr"}
 _ALONE = frozenset({(0, T.DOUBLE)})
 _TOUCHES_NONE = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
@@ -80,8 +76,6 @@ def _widened(words: Words) -> bool:
                 if not halves.has_all(access) or (isinstance(access, I.Load) and not _is_number(access, used[target])):
                     return False
                 found[access] = None
-            elif isinstance(access, I.Load) and not only_moves(access, used[target], may_decide=False):
-                halves.add_whole(access)
     if not any(isinstance(access, I.Load) for access in found) or halves.are_parted():
         return False
     for target, users in used.items():
@@ -102,7 +96,6 @@ class _Halves:
         self._points_to = words.points_to
         self._layout = DataLayout(words.points_to.module)
         self._objects: dict[MemoryObject, None] = {}
-        self._whole: set[MemoryObject] = set()
 
     def is_one(self, instruction: I.Instruction) -> bool:
         """Whether it is one, or one of which that is not known; also one of several integers at once."""
@@ -133,18 +126,8 @@ class _Halves:
                 return False
         return True
 
-    def add_whole(self, load: I.Load) -> None:
-        """Notes a word that is computed with as an integer, where a double may lie."""
-        if load.type == T.I64:
-            numbers = self._words.numbers(load.operands[0], _DOUBLE)
-            if numbers is None or any(kind == T.DOUBLE for _, kind in numbers):
-                self._whole.update(self._points_to.of(load.operands[0]))
-
     def are_parted(self) -> bool:
-        """Whether a copy may end within a word of theirs, a function that is not known here access a part of one, or
-        something be computed of all of one."""
-        if not self._whole.isdisjoint(self._objects):
-            return True
+        """Whether a copy may end within a word of theirs, or a function that is not known here access a part of one."""
         calls = (i for i in self._points_to.instructions() if isinstance(i, I.CallBase))
         return any(not self._objects.keys().isdisjoint(self._parted(call)) for call in calls)
 
@@ -163,8 +146,7 @@ def _whole(access: I.Instruction, users: Uses) -> Change:
     def change(builder: Builder) -> Value | None:
         pointer = access.operands[-1]
         if isinstance(access, I.Store):
-            low = builder.cast("zext", access.operands[0], T.I64)
-            builder.store(builder.binary("or", low, const_int(T.I64, _NO_NUMBER)), pointer, access.align)
+            builder.store(builder.cast("zext", access.operands[0], T.I64), pointer, access.align)
             return None
         assert isinstance(access, I.Load)
         word = builder.load(T.I64, pointer, access.align)

@@ -314,25 +314,6 @@ def test_an_int_beside_another_one_stays_as_it_is() -> None:
     np.testing.assert_allclose(kernel(source, "c")(X), np.where(k % 3, X * (6 - 3 * k), X * X).sum(), rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("read", "wanted"), [("a[k].u.l * x[0]", (-(2.0**32) + np.arange(6)) * X[0]), ("a[k].u.d", np.full(6, np.nan))]
-)
-def test_the_rest_of_a_word_behind_an_int_is_as_it_was_or_no_number(read: str, wanted: np.ndarray[Any, Any]) -> None:
-    source = f"""
-    struct value {{ long tag; union {{ double d; int i; long l; }} u; }};
-    void f(int n, const double *x, double *y) {{
-      struct value a[16];
-      for (int k = 0; k < n; k++) {{
-        a[k].tag = x[k] > 5;
-        if (a[k].tag) a[k].u.d = x[k];
-        else a[k].u.l = -1, a[k].u.i = k;
-      }}
-      for (int k = 0; k < n; k++) y[k] = a[k].tag ? a[k].u.d : x[0] > 4 ? a[k].u.i : {read};
-    }}"""
-    f = je.kernel(source, "f", "n: i32, x: f64[n], out y: f64[n]", lang="c")
-    np.testing.assert_allclose(f(X), wanted, rtol=1e-14)
-
-
 def test_an_int_that_is_moved_with_a_double_has_no_second_derivatives_that_could_hide_those_of_a_number() -> None:
     with pytest.raises(je.DifferentiationError, match="where a number may lie"):
         jax.jacfwd(jax.grad(kernel(MOVED, "c")))(X)
