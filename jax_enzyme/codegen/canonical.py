@@ -62,7 +62,6 @@ from jax_enzyme.transform.simplify import simplify
 from jax_enzyme.transform.stand_ins import forget_unentered
 from jax_enzyme.transform.untaken_exits import leave_out_untaken_exits
 from jax_enzyme.transform.vector_hints import hide_vector_hints
-from jax_enzyme.transform.whole_words import widen
 
 _ROUNDS = 3
 """What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called; and what was
@@ -104,7 +103,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         take_apart(result.module, module)
         result = replace(function, module=_regular(module, function.symbol))
     on_loads = (load_again, load_before_loops) if _runs_alone(result.module) else (load_again,)
-    at_last = (retype, widen, choose_by_turn, *on_loads, of_module(lower_calls), of_module(define_poison))
+    at_last = (retype, choose_by_turn, *on_loads, of_module(lower_calls), of_module(define_poison))
     module = through(result, of_module(_with_single_entries), join_marked_ends, *at_last).module
     take_apart(result.module, module)
     show_divisors(module)

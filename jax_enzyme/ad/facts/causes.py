@@ -94,9 +94,8 @@ HELD = Cause(
     Kind.NOT_PROVABLE,
     "arithmetic on an integer that is loaded where a number may lie that a derivative depends on",
     "whether the bits of the number are meant, or an integer that shares its place (a union with a tag, std::variant, "
-    "a word that holds either), is known for integers as long as the number, and for an int that has the place of a "
-    "double for itself and becomes a number as it is; for other ints beside double in first derivatives alone, where "
-    "numbers are computed of them and they are not changed in place",
+    "a word that holds either), is known for integers as long as the number alone, and in first derivatives for an int "
+    "beside double of which numbers are computed and that is not changed in place",
     "make the integer as long as the number (int64_t beside double), or give it memory of its own; where bits of a\n"
     "number are meant, use fabs, fmax, fmin, copysign, frexp or ldexp from math.h",
 )
