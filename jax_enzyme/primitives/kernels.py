@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -125,6 +125,10 @@ class Kernel:
         """Compiled calls for arguments that are no tracers."""
         programs = dict.fromkeys(kernel.program.key for kernel in self.implementations.values())
         return calls_of(self._identity, [calls_of(key) for key in programs])
+
+    def kept(self, which: Hashable, make: Callable[[Kernel], Any]) -> Any:
+        """What is compiled of this kernel, by what tells it apart; made, of an equal kernel, where it is not there."""
+        return self._calls.get(which, lambda: make(replace(self)))
 
     @cached_property
     def _hash(self) -> int:

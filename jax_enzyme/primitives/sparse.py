@@ -15,8 +15,8 @@ cotangents are summed instead. At last the matrix is held against one more deriv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -26,6 +26,7 @@ from jax.core import Tracer
 from numpy.typing import NDArray
 
 from jax_enzyme.errors import ArgumentError, DifferentiationError
+from jax_enzyme.primitives.kernels import Kernel
 
 if TYPE_CHECKING:
     from jax.experimental.sparse import BCOO
@@ -80,17 +81,14 @@ def sparse_jacobian(kernel: Callable[..., Any], args: Sequence[Any], argnum: int
     place = argnum % len(args)
 
     leaves, tree = jax.tree.flatten(tuple(args[:place]) + tuple(args[place + 1 :]))
-    fixed = tuple(None if _is_traced(leaf) else (type(leaf), leaf) for leaf in leaves)
+    is_kernel = isinstance(kernel, Kernel)
+    fixed = tuple(None if is_kernel and _is_traced(leaf) else (type(leaf), leaf) for leaf in leaves)
     known = [leaf for leaf, value in zip(leaves, fixed, strict=True) if value is None]
+    function = _Function(kernel, place, result, tree, fixed)
 
     # Marks are NaN on purpose.
     with jax.debug_nans(False):  # pyright: ignore[reportUnknownMemberType]
-        try:
-            return _Jacobian(_Function(kernel, place, result, tree, fixed), known, x).matrix()
-        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
-            # The function looks at numbers of its other arguments.
-            every = tuple((type(leaf), leaf) for leaf in leaves)
-            return _Jacobian(_Function(kernel, place, result, tree, every), [], x).matrix()
+        return _Jacobian(function, known, x).matrix()
 
 
 def _is_traced(leaf: Any) -> bool:
@@ -120,10 +118,18 @@ class _Function:
             raise ArgumentError(f"result={self.result}, but there are {len(several)} results")
         return _real(several[self.result], f"result {self.result}")
 
+    def derivatives(self) -> tuple[Any, Any]:
+        """Along tangents, and against cotangents: given the other arguments, the point, and a batch of them, flat. A
+        kernel's are kept with it; what any other function is made of may be another by the next call, and arrays (of
+        one integer) are no keys."""
+        arrays = [leaf for leaf in self.fixed if leaf is not None and isinstance(leaf[1], jax.Array | np.ndarray)]
+        if arrays or not isinstance(self.kernel, Kernel):
+            return _derivatives(self)
+        which = ("sparse_jacobian", self.place, self.result, self.tree, self.fixed)
+        return self.kernel.kept(which, lambda kernel: _derivatives(replace(self, kernel=kernel)))
+
 
 def _derivatives(function: _Function) -> tuple[Any, Any]:
-    """Along tangents, and against cotangents: given the other arguments, the point, and a batch of them, flat."""
-
     def along(known: Sequence[Any], x: jax.Array, tangents: Any) -> Any:
         def one(tangent: Any) -> Any:
             return jax.jvp(partial(function, known), (x,), (tangent.reshape(x.shape),))[1].reshape(-1)
@@ -131,25 +137,10 @@ def _derivatives(function: _Function) -> tuple[Any, Any]:
         return jax.vmap(one)(tangents)
 
     def against(known: Sequence[Any], x: jax.Array, cotangents: Any) -> Any:
-        def one(cotangent: Any) -> Any:
-            y, pullback = jax.vjp(partial(function, known), x)
-            return pullback(cotangent.reshape(y.shape))[0].reshape(-1)
-
-        return jax.vmap(one)(cotangents)
+        y, pullback = jax.vjp(partial(function, known), x)
+        return jax.vmap(lambda cotangent: pullback(cotangent.reshape(y.shape))[0].reshape(-1))(cotangents)
 
     return jax.jit(along), jax.jit(against)
-
-
-_kept_derivatives = lru_cache(maxsize=32)(_derivatives)
-"""Those of the functions that were asked for last are compiled once."""
-
-
-def _is_hashable(function: _Function) -> bool:
-    try:
-        hash(function)
-    except TypeError:
-        return False
-    return True
 
 
 def _real(value: Any, name: str) -> jax.Array:
@@ -179,7 +170,7 @@ class _Jacobian:
     """Of a function of one array."""
 
     def __init__(self, function: _Function, known: Sequence[Any], x: jax.Array) -> None:
-        along, against = _kept_derivatives(function) if _is_hashable(function) else _derivatives(function)
+        along, against = function.derivatives()
         self._x = x
         y = jax.eval_shape(function, known, x)
         self._shape: tuple[int, ...] = y.shape

@@ -87,22 +87,44 @@ def test_functions_of_jax_and_single_numbers() -> None:
     assert je.sparse_jacobian(lambda x: jnp.zeros(4) + 0 * x.sum().astype(int), (x,)).nse == 0
 
 
-def test_a_second_call_compiles_nothing() -> None:
-    """The other arguments are what they are in each call: equal ones of different types too, and what is looked at."""
-    calls: list[Any] = []
+def test_a_second_call_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a kernel, at other numbers; with other integers, or another argument or result, it is another function."""
+    made: list[Any] = []
+    derivatives = vars(sparse)["_derivatives"]
+    monkeypatch.setattr(sparse, "_derivatives", lambda function: made.append(function) or derivatives(function))
+    source = """void k(int n, const double *x, double a, const double *w, int m, double *y, double *z) {
+        for (int i = 0; i < n; i++) { y[i] = a * w[i] * x[i] * x[i]; z[i] = m * x[i] * w[i]; }
+    }"""
+    signature = "n: i32, x: f64[n], a: f64, w: f64[n], m: i32, out y: f64[n], out z: f64[n]"
+    kernel = je.kernel(source, "k", signature, lang="c")
+    x, w = np.arange(1.0, 5.0), np.arange(4.0)
+    for k, (a, m) in enumerate(
+        [(2.0, 3), (-0.5, 3), (-0.0, np.int32(3)), (0.0, np.array(3, "i4")), (0.0, jnp.int32(3))]
+    ):
+        x, w = x + k, w - k
+        for argnum, result, expected in ((0, 0, 2 * a * w * x), (0, 1, m * w), (2, 0, a * x * x), (2, 1, m * x)):
+            matrix = je.sparse_jacobian(kernel, (x, a, w, m), argnum=argnum, result=result)
+            np.testing.assert_array_equal(matrix.todense(), np.diag(expected))
+    keys = [(f.place, f.result, *map(str, f.fixed)) for f in made]
+    assert len(keys[:8]) == len({*keys[:8]}) == 8 and len(keys) == 16  # integers as arrays are compiled each time
+    assert je.sparse_jacobian(kernel, (x, 1.0, w, 4), result=1).todense()[0, 0] == 4 * w[0]
+
+
+def test_functions_may_be_others_by_the_next_call() -> None:
+    """What they are made of, and their arguments: equal ones of different types too, and what is looked at."""
+    power = 2.0
 
     def scaled(x: Any, factor: Any, weights: Any) -> Any:
-        calls.append(x)
-        return factor * weights * x * x if isinstance(factor, bool) else x * factor
+        return factor * weights * x**power if isinstance(factor, bool) else x * factor
 
     def first_of_two(x: Any, weights: Any) -> Any:
         return x * x if weights[0] > 0 else 3 * x
 
     x, w = jnp.arange(1.0, 5.0), jnp.arange(4.0)
     np.testing.assert_array_equal(je.sparse_jacobian(scaled, (x, True, w)).todense(), np.diag(2 * w * x))
-    before = len(calls)
     np.testing.assert_array_equal(je.sparse_jacobian(scaled, (2 * x, True, w + 1)).todense(), np.diag(4 * (w + 1) * x))
-    assert len(calls) == before
+    power = 1.0
+    np.testing.assert_array_equal(je.sparse_jacobian(scaled, (2 * x, True, w + 1)).todense(), np.diag(w + 1))
     np.testing.assert_array_equal(je.sparse_jacobian(scaled, (x, 1, w)).todense(), np.eye(4))
     np.testing.assert_array_equal(je.sparse_jacobian(scaled, (x, 2.0, w)).todense(), 2 * np.eye(4))
     for sign, expected in ((1, 2 * x), (-1, 3 * np.ones(4))):
