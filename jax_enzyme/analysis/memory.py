@@ -102,8 +102,6 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import OPENS
 from jax_enzyme.rules.helpers import BORROW
 
-Targets = frozenset[tuple[MemoryObject, Offsets]]
-"""Objects, and classes of them, each with where in it."""
 _SETTLED = "all is found"
 """What steps rest on besides facts: those that do run again when it changes."""
 _MANY_JOINED = 4
@@ -193,7 +191,7 @@ class PointsTo:
 
     def within(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The offsets in each object that a pointer may point to, with bounds where they are known."""
-        return self._members(self._targets(pointer))
+        return self._members(self.targets(pointer))
 
     def places(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The same without bounds."""
@@ -203,10 +201,9 @@ class PointsTo:
         """The same, one congruence for each object."""
         return {o: joined(cs) for o, cs in self.places(pointer).items()}
 
-    def targets(self, pointer: Value) -> Targets:
-        """What `within` is made of: the same for pointers that lead to the same places, and short where these are all
-        members of a class."""
-        return frozenset(self._targets(pointer).items())
+    def targets(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """What `within` is made of: objects, and classes of them, for all of their members, and where in these."""
+        return {o: cs or ANYWHERE for o, cs in self._place(pointer).items() if o is not None}
 
     def written(self, pointer: Value) -> Objects:
         """The objects that a store through a pointer may change."""
@@ -217,10 +214,6 @@ class PointsTo:
         return self.unknown in some or self.unknown in others or any(o in others for o in some)
 
     # -- the lattice
-
-    def _targets(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
-        """Objects, and classes of them, that a pointer may point into, and where."""
-        return {o: cs or ANYWHERE for o, cs in self._place(pointer).items() if o is not None}
 
     def _expanded(self, objects: Objects) -> Objects:
         for item in self._escaped.names_in(objects):
@@ -382,7 +375,7 @@ class PointsTo:
         if not is_address(value.type):
             place = anywhere(value.type, place)
             place.pop(None, None)
-        for target, offsets in self._targets(pointer).items():
+        for target, offsets in self.targets(pointer).items():
             for at in offsets if not target.is_constant else ():
                 for part in range(0, size, _POINTER):
                     self._add(target, at + Congruence(part, 0), place)
@@ -393,7 +386,7 @@ class PointsTo:
         if isinstance(access, I.Load) and self._named.is_named(access):
             return found
         pointer = access.operands[0]
-        targets = self._targets(pointer)
+        targets = self.targets(pointer)
         new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)
         size = self._layout.store_size(type_)
         for item, fields in new.items():
@@ -401,7 +394,7 @@ class PointsTo:
             for held in read.values():
                 merge(found, held, MOST)
         nothing = not objects_in(found) and not objects_in(self._values.get(access, NOWHERE))
-        if T.is_pointer(type_) and nothing and any(o.is_given for o in self._targets(pointer)):
+        if T.is_pointer(type_) and nothing and any(o.is_given for o in self.targets(pointer)):
             # An address that came as a number, or in a variable of the program's: nobody knows where it leads.
             self._work.read(_SETTLED)
             found = {self.unknown: ANYWHERE} if self._is_settled else found
@@ -537,8 +530,8 @@ class PointsTo:
 
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
-        targets = {to: offsets for to, offsets in self._targets(target).items() if not to.is_constant}
-        for item, offsets in self._targets(source).items():
+        targets = {to: offsets for to, offsets in self.targets(target).items() if not to.is_constant}
+        for item, offsets in self.targets(source).items():
             self._work.read(item)
             # What is stored in classes is not counted.
             counted = item is not self.unknown and self._escaped.of(item) is None

@@ -24,8 +24,9 @@ from jax_enzyme.analysis.extents import aligned, at_multiple, extent, inside
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.lanes import Lanes, run, size
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo, Targets
+from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, called_routine, copy_operands, is_copy
+from jax_enzyme.analysis.offsets import Offsets
 from jax_enzyme.analysis.tbaa import accessed_type, copied_type, is_certain_integer
 from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
@@ -53,7 +54,7 @@ DTYPES: Mapping[str, T.FloatType] = {
 
 Piece = tuple[int, T.Type]
 """A scalar at so many bytes behind where an access starts; negative where it starts before."""
-_Access = tuple[Targets, int, tuple[tuple[int, T.Type, bool], ...]]
+_Access = tuple[frozenset[tuple[MemoryObject, Offsets]], int, tuple[tuple[int, T.Type, bool], ...]]
 """Where it is, how it is aligned, and what scalars it is of."""
 _INTEGER_ARITHMETIC = frozenset(
     "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze ptrtoint ptrtoaddr"
@@ -349,7 +350,7 @@ class Words:
             else:
                 continue
             found += ((offset + start, piece, plain or kind is named) for start, piece in pieces)
-        access = (self.points_to.targets(pointer), align, tuple(found))
+        access = (frozenset(self.points_to.targets(pointer).items()), align, tuple(found))
         if not found or access in noted:
             return
         noted.add(access)

@@ -65,7 +65,7 @@ def _is_few(facts: Recurrences, root: Loop) -> bool:
     calls = (i for block in facts.loops.blocks(root) for i in block.instructions if isinstance(i, I.CallBase))
     if None in counts.values() or not all(callee_name(call).startswith("llvm.") for call in calls):
         return False
-    own = {loop: sum(len(b.instructions) for b in loop.blocks if facts.loops.loop_of[b] is loop) for loop in nest}
+    own = {loop: sum(len(block.instructions) for block in loop.own_blocks) for loop in nest}
     times = {loop: prod(counts.get(around) or 1 for around in loop.ancestors) for loop in nest}
     return sum(own[loop] * times[loop] for loop in nest) <= _INSTRUCTIONS
 

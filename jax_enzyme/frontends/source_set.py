@@ -137,8 +137,8 @@ class SourceSet:
                 able = [u for u in able if u.likely is None or not put.isdisjoint(u.likely) or u in hiding]
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
-            mentioned = ((n, one) for one in compiled for n in put if f"@{n}" in one.ir or has_assembly(one.ir))
-            own = frozenset(name for name, one in mentioned if name in one.names.defined or name in meant(one.ir))
+            mentioning = (one for one in compiled if has_assembly(one.ir) or any(f"@{n}" in one.ir for n in put))
+            own = put & frozenset[str]().union(*(one.names.defined | meant(one.ir) for one in mentioning))
             if own and own not in self._calling:
                 flags = flags_without(own)
                 self._calling[own] = reduce(lambda sources, flag: sources._with(flag, "c", "c++"), flags, self)

@@ -85,7 +85,7 @@ def pass_as(kind: T.FunctionType, call: I.CallBase) -> list[I.Instruction]:
 def _passed(at: Builder, value: Value, to: T.Type) -> Value:
     if value.type == to:
         return value
+    if not isinstance(to, T.IntType):
+        return zero(to)
     number = int_value(value)
-    if not isinstance(to, T.IntType) or number is None:
-        return at.cast("trunc", value, to) if isinstance(to, T.IntType) else zero(to)
-    return const_int(to, number)
+    return at.cast("trunc", value, to) if number is None else const_int(to, number)

@@ -139,8 +139,7 @@ def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Lo
 
 def _count(recipes: Recipes, loop: Loop) -> int | None:
     """The iterations of a loop with one latch, at which alone it is left, where their number is known."""
-    count = recipes.recurrences.trip_count(loop)
-    return longest(recipes.recurrences, loop) if count.exact is not None and count.exact.value is not None else None
+    return None if recipes.recurrences.repeats(loop) is None else longest(recipes.recurrences, loop)
 
 
 class _Finder:

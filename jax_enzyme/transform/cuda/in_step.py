@@ -32,10 +32,12 @@ def keep_in_step(module: Module, kernel: Function, shared: Collection[GlobalVari
     """Changes a kernel into which all is inlined; nothing in it is volatile behind that. Whether anything was."""
     accesses = [i for i in kernel.instructions() if isinstance(i, I.Load | I.Store)]
     volatile = {i for i in accesses if "volatile" in i.flags}
-    places: dict[Value, set[Value]] = {i: _variables(i, shared) for i in accesses} if volatile else {}
+    if not volatile:
+        return False
+    places: dict[Value, set[Value]] = {i: _variables(i, shared) for i in accesses}
     needed = _meetings(kernel, {i: found for i, found in places.items() if found}, volatile)
     meeting = marks.meeting(module, marks.MEET_WARP)
-    for block in kernel.blocks if volatile else ():
+    for block in kernel.blocks:
         made: list[I.Instruction] = []
         waiting: list[I.Instruction] = []
         for instruction in block.instructions:
@@ -51,7 +53,7 @@ def keep_in_step(module: Module, kernel: Function, shared: Collection[GlobalVari
         block.instructions = [i for i in made if callee_name(i) != marks.STEP]
     for access in volatile:
         access.flags = tuple(flag for flag in access.flags if flag != "volatile")
-    return bool(volatile)
+    return True
 
 
 def _meetings(
@@ -67,7 +69,7 @@ def _meetings(
         return stores and shares and (access in volatile or other in volatile)
 
     found: dict[I.Instruction, None] = {}
-    for block in kernel.blocks if volatile else ():
+    for block in kernel.blocks:
         for number, access in enumerate(block.instructions):
             if access not in places:
                 continue

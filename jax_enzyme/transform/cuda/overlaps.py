@@ -105,7 +105,8 @@ class _Compared:
         """Each with whether both are known to have the same address, and whether it is a guess that both come there."""
         is_known = self._token != ANYTHING
         certain = self._known(is_known & ~self._guessed)
-        for site, other in self._known(is_known) | certain:
+        known = self._known(is_known) if self._guessed.any() else certain
+        for site, other in known | certain:
             yield self._done(site), self._done(other), True, (site, other) not in certain
         for one, other in self._unknown():
             yield one, other, False, False
