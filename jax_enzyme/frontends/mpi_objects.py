@@ -7,6 +7,9 @@ they have; operations of the program's own, as what it does to all that is gathe
     before    MPI_Send_init(x, n, MPI_DOUBLE, to, tag, comm, &r)  ... MPI_Start(&r) ... MPI_Wait(&r, s)
     after     what &r is for is kept in a table                   ... MPI_Isend(...) ... MPI_Wait(of the table, s)
 
+    before    MPI_Bsend(x, n, MPI_DOUBLE, to, tag, comm)          ... MPI_Buffer_detach(...)
+    after     MPI_Isend(of a copy, ...)                           ... MPI_Wait of each
+
     before    MPI_Op_create(f, 1, &op)                 ... MPI_Allreduce(x, y, n, MPI_DOUBLE, op, comm)
     after     what &op is for is kept in a table       ... MPI_Allgather(x, ..., all, ...); f(all, all + n, ...) ...
 
@@ -41,26 +44,28 @@ _TYPES = tuple(
 )
 _REQUESTS = _functions("Send_init Ssend_init Rsend_init Recv_init")
 _OPERATIONS = _functions("Op_create Op_free")
+_BUFFERED = _functions("Bsend Buffer_attach Buffer_detach")
+_LISTED = _functions("Type_create_struct Alltoallw")
 _REDUCTIONS = _functions("Allreduce Reduce Scan Exscan Reduce_scatter_block Reduce_scatter")
 _OF_REQUESTS = _functions("Start Startall Request_free Wait Waitall Waitany Waitsome Test Testall Testany Testsome")
 _OF_TYPES = _functions(
     "Send Ssend Rsend Recv Sendrecv Sendrecv_replace Isend Issend Irecv Bcast Gather Gatherv Scatter Scatterv "
     "Allgather Allgatherv Alltoall Alltoallv Type_size Type_get_extent Get_count"
 )
-_ALWAYS = frozenset({*_TYPES, *_REQUESTS, *_OF_REQUESTS, *_OPERATIONS})
+_ALWAYS = frozenset({*_TYPES, *_REQUESTS, *_OF_REQUESTS, *_OPERATIONS, *_BUFFERED, "MPI_Alltoallw"})
 _OURS = _ALWAYS.union(_OF_TYPES, _REDUCTIONS)
 
 
 def makes_objects(ir: str) -> bool:
-    """Whether a module mentions a function that makes persistent requests or operations, or makes or uses derived
-    datatypes."""
-    return any(f"@{name}(" in ir for name in (*_TYPES, *_REQUESTS, *_OPERATIONS))
+    """Whether a module mentions a function that makes persistent requests or operations, makes or uses derived
+    datatypes, or sends by way of a buffer."""
+    return any(f"@{name}(" in ir for name in (*_TYPES, *_REQUESTS, *_OPERATIONS, *_BUFFERED, *_LISTED))
 
 
 def without_objects(ir: str) -> str:
-    """The module without persistent requests, derived datatypes and operations of the program's own; as it is where it
-    makes none, where they are not all of one type of real numbers, and where one goes to a function of MPI that is not
-    among ours."""
+    """The module without persistent requests, derived datatypes, buffered messages and operations of the program's own;
+    as it is where it makes none, where they are not all of one type of real numbers, where one goes to a function of
+    MPI that is not among ours, and where the buffer of messages is not taken back."""
     if not makes_objects(ir):
         return ir
     module = parse(ir)
@@ -68,13 +73,15 @@ def without_objects(ir: str) -> str:
     combined: list[I.CallBase] = []
     if any(name in _OPERATIONS for _, name in calls):
         combined = [call for call, name in calls if name in _REDUCTIONS and _may_be_own(call)]
-    kinds = {number_of(a) for call, name in calls if name in (*_TYPES, *_REQUESTS) for a in call.arguments} - {None}
+    makers = {*_TYPES, *_REQUESTS, *_BUFFERED}
+    kinds = {number_of(a) for call, name in calls if name in makers for a in call.arguments} - {None}
     kinds |= {number_of(call.arguments[3]) for call in combined} - {None}
-    if any(name == "MPI_Type_create_struct" for _, name in calls):
+    if any(name in _LISTED for _, name in calls):
         kinds |= {k for k in map(number_of, _stored(module)) if k is not None}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     ours = [(c, name) for c, name in calls if name in _ALWAYS or c in combined or not _is_plain(c, name)]
-    if kind is None or kind[1] not in "ds" or any(name not in _OURS for _, name in ours):
+    names = {name for _, name in ours}
+    if kind is None or kind[1] not in "ds" or not names <= _OURS or names.intersection(_BUFFERED) == {"MPI_Bsend"}:
         return ir
     for call, name in ours:
         call.operands[-1] = _own(module, name, "_".join(("je_own", *kind, name)))
@@ -89,7 +96,7 @@ def _calls(module: Module) -> Iterator[tuple[I.CallBase, str]]:
 
 
 def _stored(module: Module) -> Iterable[Value]:
-    """The constants that a module's memory holds: `MPI_Type_create_struct` is given its datatypes there."""
+    """The constants that a module's memory holds: some functions are given their datatypes there."""
     held = [g.initializer for g in module.globals.values()]
     stores = (i for f in module.functions.values() for i in f.instructions() if isinstance(i, I.Store))
     return reached([v for v in (*held, *(s.operands[0] for s in stores)) if v is not None], parts_of)

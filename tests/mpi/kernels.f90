@@ -143,3 +143,25 @@ subroutine fortran_begun(n, x, y)
   call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE)
   y = total * first * sum(all(:, 1:processes), dim=2)
 end subroutine
+
+! By an operation of its own.
+module operations
+contains
+  subroutine hypotenuse(one, other, n, datatype)
+    integer :: n, datatype
+    real(8) :: one(n), other(n)
+    other = sqrt(one**2 + other**2)
+  end subroutine
+end module
+subroutine fortran_combined(n, x, y)
+  use mpi
+  use operations
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  integer :: norm, error
+  call MPI_Op_create(hypotenuse, .true., norm, error)
+  call MPI_Allreduce(x, y, n, MPI_DOUBLE_PRECISION, norm, MPI_COMM_WORLD, error)
+  call MPI_Op_free(norm, error)
+  y = y*x
+end subroutine

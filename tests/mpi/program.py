@@ -19,7 +19,18 @@ SOURCE = Path(__file__).parent / "kernels.c"
 COMPLETION = SOURCE.with_name("completion.c")
 OF_COMPLETION = (
     *("asked", "parts", "blocks", "rings", "columns_again", "begun", "begun_parts"),
-    *("crossed", "located", "located_before", "tiles", "filed", "written", "late", "neighbours", "combined"),
+    *(
+        "crossed",
+        "located",
+        "located_before",
+        "tiles",
+        "filed",
+        "written",
+        "late",
+        "neighbours",
+        "combined",
+        "buffered",
+    ),
 )
 N = 5
 
@@ -211,6 +222,11 @@ def combined(x: jax.Array) -> jax.Array:
     return x * upto[:, jnp.arange(x.shape[1]) % 4] + factors * x
 
 
+def buffered(x: jax.Array) -> jax.Array:
+    sums, odd = x.sum(0), jnp.arange(len(x))[:, None] % 2 == 1
+    return jnp.roll(x, 1, axis=0) ** 3 + jnp.where(odd, sums[1] * sums[3], sums[0] * sums[1]) * x
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
@@ -239,11 +255,13 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "tiles": tiles,
     "neighbours": neighbours,
     "combined": combined,
+    "buffered": buffered,
     "late": lambda x: jnp.concatenate([x[:1], x[:1], x[2:]]) ** 2,
     "filed": lambda x: (10 * jnp.roll(jnp.arange(len(x)), 1)[:, None] + jnp.arange(x.shape[1])) * x**2,
     "fortran": halos,
     "fortran_types": columns,
     "fortran_any": lambda x: jnp.roll(x, 1, axis=0) ** 2 * x + x.prod(0)[: len(x), None] + x[0, 0] * x[-1, :1],
+    "fortran_combined": lambda x: jnp.sqrt((x**2).sum(0)) * x,
     "fortran_begun": lambda x: jnp.exp(x).sum() * x[0] * x.sum(0) * jnp.ones_like(x),
     "fortran_located": lambda x: 3 * x.min(0) ** 3 * x,
     "fortran_totals": lambda x: (x**2).sum() * x * jnp.roll(x, 1, axis=0),

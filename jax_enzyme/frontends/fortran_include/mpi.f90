@@ -449,6 +449,50 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine
+    subroutine MPI_Bsend(buf, count, datatype, dest, tag, comm, ierror)
+      import :: MPI_Comm, MPI_Datatype
+      !dir$ ignore_tkr(tkr) buf
+      type(*), intent(in) :: buf(*)
+      integer, intent(in) :: count, dest, tag
+      type(MPI_Datatype), intent(in) :: datatype
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Buffer_attach(buffer, size, ierror)
+      !dir$ ignore_tkr(tkr) buffer
+      type(*) :: buffer(*)
+      integer, intent(in) :: size
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Buffer_detach(buffer_addr, size, ierror)
+      !dir$ ignore_tkr(tkr) buffer_addr
+      type(*) :: buffer_addr(*)
+      integer, intent(out) :: size
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, &
+        comm, ierror)
+      import :: MPI_Comm, MPI_Datatype
+      !dir$ ignore_tkr(tkr) sendbuf, recvbuf
+      type(*), intent(in) :: sendbuf(*)
+      integer, intent(in) :: sendcounts(*), sdispls(*), recvcounts(*), rdispls(*)
+      type(MPI_Datatype), intent(in) :: sendtypes(*), recvtypes(*)
+      type(*) :: recvbuf(*)
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Op_create(user_fn, commute, op, ierror)
+      import :: MPI_Op
+      external :: user_fn
+      logical, intent(in) :: commute
+      type(MPI_Op), intent(out) :: op
+      integer, optional, intent(out) :: ierror
+    end subroutine
+    subroutine MPI_Op_free(op, ierror)
+      import :: MPI_Op
+      type(MPI_Op), intent(inout) :: op
+      integer, optional, intent(out) :: ierror
+    end subroutine
     subroutine MPI_Type_contiguous(count, oldtype, newtype, ierror)
       import :: MPI_Datatype
       integer, intent(in) :: count

@@ -10,6 +10,7 @@
 // provides: mpi_(irsend|send_init|ssend_init|rsend_init|recv_init|start|startall|request_free|get_count|abort|initialized|finalized|wtime|wtick)_
 // provides: mpi_comm_(rank|size|dup|split|free)_ mpi_cart_(create|coords|rank|shift|get|sub)_ mpi_dims_create_
 // provides: mpi_type_(contiguous|vector|create_hvector|indexed|create_indexed_block|create_struct|create_subarray)_
+// provides: mpi_(bsend|buffer_attach|buffer_detach|op_create|op_free|alltoallw)_
 // provides: mpi_type_(create_hindexed|create_resized|commit|free|size|get_extent)_ je_mpi_(same|other)_(comm|group|request|datatype|op)_
 extern "C" {
 
@@ -56,6 +57,11 @@ int MPI_Testany(int, int *, int *, int *, OUT);
 int MPI_Probe(int, int, int, OUT);
 int MPI_Iprobe(int, int, int, int *, OUT);
 int MPI_Reduce_scatter(IN, OUT, INT, int, int, int);
+int MPI_Alltoallw(IN, INT, INT, INT, OUT, INT, INT, INT, int);
+int MPI_Buffer_attach(OUT, int);
+int MPI_Buffer_detach(OUT, int *);
+int MPI_Op_create(void (*)(OUT, OUT, int *, int *), int, int *);
+int MPI_Op_free(int *);
 int MPI_Bcast(OUT, int, int, int, int);
 int MPI_Reduce(IN, OUT, int, int, int, int, int);
 int MPI_Gatherv(IN, int, int, OUT, INT, INT, int, int, int);
@@ -108,6 +114,13 @@ double MPI_Wtick(void);
 SEND(mpi_send_, MPI_Send)
 SEND(mpi_ssend_, MPI_Ssend)
 SEND(mpi_rsend_, MPI_Rsend)
+SEND(mpi_bsend_, MPI_Bsend)
+void mpi_buffer_attach_(OUT buffer, INT bytes, int *error) { tell(error, MPI_Buffer_attach(buffer, *bytes)); }
+// The address is of no use to Fortran.
+void mpi_buffer_detach_(OUT, int *bytes, int *error) {
+  void *buffer;
+  tell(error, MPI_Buffer_detach(&buffer, bytes));
+}
 
 #define REDUCE(name, of) \
   int of(IN, OUT, int, int, int, int); \
@@ -214,6 +227,14 @@ void mpi_allgatherv_(IN x, INT n, INT type, OUT y, INT m, INT at, INT other, INT
 void mpi_alltoallv_(IN x, INT n, INT from, INT type, OUT y, INT m, INT at, INT other, INT comm, int *error) {
   tell(error, MPI_Alltoallv(given(x), n, from, *type, y, m, at, *other, of_mpich(comm)));
 }
+void mpi_alltoallw_(IN x, INT n, INT from, INT types, OUT y, INT m, INT at, INT others, INT comm, int *error) {
+  tell(error, MPI_Alltoallw(given(x), n, from, types, y, m, at, others, of_mpich(comm)));
+}
+// An operation takes its arguments as one of C does.
+void mpi_op_create_(void (*combines)(OUT, OUT, int *, int *), INT commutes, int *made, int *error) {
+  tell(error, MPI_Op_create(combines, *commutes, made));
+}
+void mpi_op_free_(int *op, int *error) { tell(error, MPI_Op_free(op)); }
 void mpi_barrier_(INT comm, int *error) { tell(error, MPI_Barrier(of_mpich(comm))); }
 void mpi_comm_rank_(INT comm, int *rank, int *error) { tell(error, MPI_Comm_rank(of_mpich(comm), rank)); }
 void mpi_comm_size_(INT comm, int *size, int *error) { tell(error, MPI_Comm_size(of_mpich(comm), size)); }

@@ -7,6 +7,7 @@ typedef int HANDLE;
 #define ROWS_FIRST 56
 #define AS_HANDLE(number) (0x0e000000 | (number))
 #define AS_NUMBER(handle) (((handle) & 0xff000000) == 0x0e000000 ? (handle) & 0xffffffUL : ~0UL)
+#define NO_STATUS reinterpret_cast<Status *>(1L)
 #define IN_PLACE reinterpret_cast<void *>(-1L)
 #define AS_INT 0x4c000405
 #define AS_MAX 0x58000001

@@ -10,6 +10,7 @@ typedef void *HANDLE;
 static char je_handles[1024]; // handles are addresses here, and numbers made addresses could be any
 #define AS_HANDLE(number) static_cast<void *>(&je_handles[number])
 #define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - reinterpret_cast<unsigned long>(je_handles))
+#define NO_STATUS nullptr
 #define IN_PLACE reinterpret_cast<void *>(1L)
 #define AS_INT static_cast<void *>(ompi_mpi_int)
 #define AS_MAX static_cast<void *>(ompi_mpi_op_max)

@@ -8,6 +8,7 @@ typedef void *HANDLE;
 #define ROWS_FIRST 0xc
 #define AS_HANDLE(number) reinterpret_cast<void *>(0x10000L + (number))
 #define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - 0x10000)
+#define NO_STATUS nullptr
 #define IN_PLACE reinterpret_cast<void *>(1L)
 #define AS_INT reinterpret_cast<void *>(0x209L)
 #define AS_MAX reinterpret_cast<void *>(0x23L)

@@ -68,6 +68,28 @@ struct Own : Blocks {
   Own(HANDLE handle, int count) : Blocks(1, handle, count, nullptr, nullptr) {}
 };
 
+// Blocks of a datatype each, at so many bytes each.
+struct Several {
+  int *counts, *starts;
+  REAL *packed;
+
+  Several(int size, const int *lengths, const HANDLE *handles)
+      : counts(static_cast<int *>(malloc(size * sizeof(int)))), starts(static_cast<int *>(malloc(size * sizeof(int)))) {
+    long total = 0;
+    for (int i = 0; i < size; i++) {
+      counts[i] = lengths[i] * Count(handles[i]);
+      starts[i] = total;
+      total += counts[i];
+    }
+    packed = static_cast<REAL *>(malloc(total * sizeof(REAL) + 1));
+  }
+  ~Several() {
+    free(packed);
+    free(counts);
+    free(starts);
+  }
+};
+
 int All(HANDLE comm) {
   int size;
   MPI_Comm_size(comm, &size);
@@ -157,6 +179,20 @@ int OWN(Alltoallv)(const void *out, const int *out_lengths, const int *out_place
                    const int *lengths, const int *places, HANDLE taken, HANDLE comm) {
   Blocks gives(All(comm), given, 0, out_lengths, out_places), takes(All(comm), taken, 0, lengths, places);
   return Exchanged(out, gives, in, takes, comm);
+}
+int OWN(Alltoallw)(const void *out, const int *out_lengths, const int *out_places, const HANDLE *given, void *in,
+                   const int *lengths, const int *places, const HANDLE *taken, HANDLE comm) {
+  NotInPlace(out, in);
+  const int size = All(comm);
+  Several gives(size, out_lengths, given), takes(size, lengths, taken);
+  for (int i = 0; i < size; i++)
+    Pack(gives.packed + gives.starts[i], static_cast<const char *>(out) + out_places[i], out_lengths[i],
+         KnownOrPlain(given[i]));
+  const int error = MPI_Alltoallv(
+      gives.packed, gives.counts, gives.starts, DATATYPE, takes.packed, takes.counts, takes.starts, DATATYPE, comm);
+  for (int i = 0; i < size; i++)
+    Unpack(takes.packed + takes.starts[i], static_cast<char *>(in) + places[i], lengths[i], KnownOrPlain(taken[i]));
+  return error;
 }
 
 }  // extern "C"

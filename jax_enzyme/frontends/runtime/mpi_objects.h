@@ -431,4 +431,5 @@ int OWN(Request_free)(HANDLE *request) {
 }  // extern "C"
 
 #include "mpi_object_blocks.h"
+#include "mpi_object_buffered.h"
 #include "mpi_object_operations.h"

@@ -93,7 +93,7 @@ _INACTIVE = frozenset(
     Barrier Ibarrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_group Comm_get_name Comm_set_name
     Comm_set_errhandler Group_rank Group_size Group_incl Group_excl Group_free Cart_coords Cart_rank Cart_shift
     Cart_get Cartdim_get Dims_create Topo_test Dist_graph_neighbors Dist_graph_neighbors_count Initialized Finalized
-    Get_count Get_processor_name Get_version
+    Get_count Get_processor_name Get_version Pack_size
     Query_thread Is_thread_main Type_size Type_get_extent Error_string Error_class Probe Iprobe Request_get_status
     File_open File_close File_delete File_sync File_seek File_get_size File_set_size File_get_position File_set_view
     File_read File_read_all File_read_at File_read_at_all File_write File_write_all File_write_at File_write_at_all
@@ -101,7 +101,7 @@ _INACTIVE = frozenset(
 )
 
 _ASKS_OF_TYPES: Mapping[str, tuple[int, ...]] = {
-    **{"Get_count": (1,), "Type_size": (0,), "Type_get_extent": (0,), "File_set_view": (2, 3)},
+    **{"Get_count": (1,), "Pack_size": (1,), "Type_size": (0,), "Type_get_extent": (0,), "File_set_view": (2, 3)},
     **{f"File_{way}{who}": (3,) for way in ("read", "write") for who in ("", "_all")},
     **{f"File_{way}{who}": (4,) for way in ("read_at", "write_at") for who in ("", "_all")},
 }
