@@ -229,6 +229,20 @@ double f(int n, const double *x) {
   for (int k = 0; k < n; k++) s += a[k].tag ? a[k].u.d : a[k].u.i * x[0];
   return s;
 }"""
+UNNAMED = """
+#include <stdarg.h>
+static double total(int n, ...) {
+  double s = 0;
+  va_list rest;
+  va_start(rest, n);
+  for (int k = 0; k < n; k++)
+    if (k % 2) s += va_arg(rest, double);
+    else s -= va_arg(rest, int);
+  s *= va_arg(rest, double);
+  va_end(rest);
+  return s;
+}
+double f(int n, const double *x) { return total(n, 1, x[0], 2, x[1], 3, x[0] * x[2], x[3] * x[5]); }"""
 X = np.linspace(0.6, 1.5, 6)
 
 
@@ -248,6 +262,12 @@ def test_the_tag_says_what_is_there(source: str, lang: Literal["c", "c++", "rust
     step = 1e-5 * X
     differences = (gradient(X + step) - gradient(X - step)) / 2
     np.testing.assert_allclose(jax.hessian(f)(X) @ step, differences, rtol=1e-5, atol=1e-10)
+
+
+def test_what_lies_around_a_short_integer_is_of_no_number() -> None:
+    f = kernel(UNNAMED, "c")
+    for function in (f, jax.grad(f)):
+        assert np.isfinite(jax.jacfwd(function)(X)).all()
 
 
 def test_where_a_number_lies_after_all_derivatives_are_no_numbers() -> None:

@@ -36,7 +36,7 @@ from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
 from jax_enzyme.ir.values import (
     Argument,
@@ -391,7 +391,7 @@ class Augmenter(ShadowedCopy):
             case I.CallBase():
                 self._call_companion(instruction, twin)
             case I.Alloca() if instruction in self.facts.dynamic:
-                self.companions[instruction] = self._local_shadow(instruction)
+                self.companions[instruction] = self._zeroed(self.local_size(instruction))
             case _ if self.carries(instruction) and instruction not in self.companions:
                 self.address(instruction, twin)
             case _:
@@ -444,15 +444,6 @@ class Augmenter(ShadowedCopy):
         if not self.facts.has_frames:
             raise self.facts.refused(instruction, IN_ONE_PLACE)
         return False
-
-    def _local_shadow(self, alloca: I.Alloca) -> Value:
-        """The shadow of a local variable that has no fixed place in the tape."""
-        layout = self.layout
-        count, item = self.value(alloca.operands[0]), layout.alloc_size(alloca.allocated_type)
-        if count.type != T.I64:
-            wide = const_int(T.I64, known) if (known := int_value(count)) is not None else None
-            count = wide or self.builder.cast("zext", count, T.I64)
-        return self._zeroed(self.builder.binary("mul", count, ConstantInt(T.I64, item)))
 
     def _zeroed(self, size: Value) -> Value:
         """Memory for a shadow, from the arena."""

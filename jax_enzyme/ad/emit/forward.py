@@ -284,7 +284,9 @@ class _Emitter(ShadowedCopy):
                 self._call(instruction, twin)
             case I.Alloca():
                 if self.facts.shadowed_memory(instruction):
-                    self.beside(instruction, twin)
+                    shadow = self.beside(instruction, twin)
+                    if self.facts.activity.keeps_halves(instruction):  # words are read whole around integers
+                        self._clear(shadow, self.local_size(instruction))
             case _:
                 self._plain_companion(instruction, twin)
 
@@ -409,8 +411,10 @@ class _Emitter(ShadowedCopy):
         return self.facts.points_to.objects.get(call) in self.facts.measured or self.facts.activity.keeps_halves(call)
 
     def _set_shadow(self, pointer: Value, size: Value) -> None:
-        length = self.builder.wide(self.value(size))
-        self.shared.declarations.memory(self.builder, "memset", self.shadow(pointer), ConstantInt(T.I8, 0), length)
+        self._clear(self.shadow(pointer), self.builder.wide(self.value(size)))
+
+    def _clear(self, shadow: Value, size: Value) -> None:
+        self.shared.declarations.memory(self.builder, "memset", shadow, ConstantInt(T.I8, 0), size)
 
     def _check_unknown(self, call: I.CallBase) -> None:
         """A call without a body may do anything with active data: without a rule it is refused."""
