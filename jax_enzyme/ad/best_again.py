@@ -1,4 +1,4 @@
-"""The best of all that a loop looks at is computed again behind it, for reverse mode.
+"""The best of all that a loop looks at is had again behind it, for reverse mode.
 
     before    %best = phi double [ %b0, %entry ], [ %b, %loop ]      after    %which: in which iteration it was chosen
               %a = ... load ptr %place ...                                    %a, compared as before
@@ -14,53 +14,75 @@ derivative any more, and nothing of it goes to the tape but which one it was. A 
 is computed again was computed in that iteration.
 
 That is so where the loop writes nothing, so that what it reads is the same behind it, where one value is chosen, and
-where that follows from the number of the iteration alone.
+where that follows from the number of the iteration alone. In loops that threads share, all that is looked at is kept,
+one number for each iteration, and %a2 is the one of iteration %which: so no iteration of the reverse needs another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from jax_enzyme.ad.shortcuts import activity_of
 from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.evaluation import is_pure
+from jax_enzyme.analysis.independence import Independence
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import map_of
 from jax_enzyme.analysis.objects import call_effect
-from jax_enzyme.classes import dataclass, replace
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_with_map, with_operands
-from jax_enzyme.ir.marks import marks_of
+from jax_enzyme.ir.marks import has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, Uses, uses
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
-from jax_enzyme.transform.rewriting import phis, replace_values, split_before
+from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.rewriting import count_iterations, local, phis, replace_values, split_before
+from jax_enzyme.transform.shared_loops import WORTH
 
 _PLAIN = (I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr)
 _ENDS = (I.Branch, I.CondBranch, I.Switch)
+_MOST_KEPT = 1 << 22
+"""Longer loops are left as they are: what is kept should not take more memory than what the kernel works on."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Best:
     """`phi`: the best so far, `last`: after an iteration, by way of `joins`, each with its block; `candidate`: what is
-    chosen, of which `parts` are computed in the loop, in order, from `counters` with how much they go on by; `behind`:
-    where the best is used behind the loop."""
+    chosen; `behind`: where the best is used behind the loop. `always`: all iterations compute the candidate, and that
+    of the first one stands for none. What is to be computed again has `parts`, in order, of `counters` with how much
+    they go on by; otherwise candidates are `kept`, so many."""
 
     loop: Loop
     phi: I.Phi
     last: Value
     joins: Mapping[I.Phi | I.Select, BasicBlock]
-    candidate: I.Instruction
-    parts: tuple[I.Instruction, ...]
-    counters: Mapping[I.Phi, int]
+    candidate: Value
     behind: tuple[I.Phi, ...]
-    always: bool
-    """Whether all iterations compute the candidate: then that of the first one stands for none."""
+    always: bool = True
+    parts: tuple[I.Instruction, ...] = ()
+    counters: Mapping[I.Phi, int] = field(default_factory=dict[I.Phi, int])
+    kept: int = 0
+
+    def twin(self, loop: Loop, copies: Mapping[Value, Value]) -> _Best:
+        """The same in a copy of the function, of whose loops this is one."""
+        return _Best(
+            loop,
+            cast("I.Phi", copies[self.phi]),
+            copies[self.last],
+            {cast("I.Phi | I.Select", copies[j]): cast("BasicBlock", copies[b]) for j, b in self.joins.items()},
+            copies.get(self.candidate, self.candidate),
+            tuple(cast("I.Phi", copies[phi]) for phi in self.behind),
+            self.always,
+            tuple(cast("I.Instruction", copies[part]) for part in self.parts),
+            {cast("I.Phi", copies[phi]): step for phi, step in self.counters.items()},
+            self.kept,
+        )
 
 
 def compute_best_again(function: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunction:
@@ -68,20 +90,58 @@ def compute_best_again(function: ArrayFunction, step: Vjp, rules: Rules) -> Arra
     function itself where there is no such loop."""
     root = function.module.functions[function.symbol]
     loops = Loops.of(root)
-    found = _Search(function.module, root, loops).found() if loops.all else []
+    return _by_number(function, _Search(function.module, root, loops).found() if loops.all else [], step, rules)
+
+
+def keep_choices(function: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunction:
+    """The array function whose marked loops keep what they choose from, where the choice is active, in a copy of the
+    module; the function itself where there is no such loop."""
+    if not has_marks(function.module):
+        return function
+    facts = Independence(function.module, function.module.functions[function.symbol])
+    found = [best for loop in facts.loops.all for best in _to_keep(facts, loop)]
+    after = _by_number(function, found, step, rules)
+    return after if after is function else move_large_locals(after)
+
+
+def _by_number(function: ArrayFunction, found: list[_Best], step: Vjp, rules: Rules) -> ArrayFunction:
+    """The function in which the number of an iteration chooses what is active, in a copy of the module, or itself."""
     if not found:
         return function
-    activity = activity_of(root, step, rules, map_of(function))
+    activity = activity_of(function.module.functions[function.symbol], step, rules, map_of(function))
     active = [best for best in found if activity.value(best.last)]
     if not active:
         return function
     module, copies = clone_with_map(function.module)
     root = module.functions[function.symbol]
+    loops: dict[Value, Loop] = {loop.header: loop for loop in Loops.of(root).all}
     again: dict[Value, Value] = {}
     for best in active:
-        again |= _Again(root, best, copies).run()
+        again |= _Again(root, best.twin(loops[copies[best.loop.header]], copies)).run()
     replace_values(root, again)
     return replace(function, module=module)
+
+
+def _to_keep(facts: Independence, loop: Loop) -> list[_Best]:
+    """The numbers among a loop's choices that are used behind the loop."""
+    count = facts.count(loop)
+    if count is None or count > _MOST_KEPT or facts.work(loop) < WORTH or not _is_left_once(facts.loops, loop):
+        return []
+    found: list[_Best] = []
+    for chain in facts.choices(loop):
+        behind = tuple(user for user, _ in chain.ends if isinstance(user, I.Phi))
+        phi, chosen = chain.start, chain.sample
+        assert isinstance(phi, I.Phi) and isinstance(chosen, I.Select)
+        if isinstance(phi.type, T.FloatType) and behind and len(behind) == len(chain.ends):
+            candidate = next(v for v in chosen.operands[1:] if v is not phi)
+            joins: dict[I.Phi | I.Select, BasicBlock] = {chosen: facts.loops.home[chosen][0]}
+            found.append(_Best(loop, phi, chosen, joins, candidate, behind, kept=count))
+    return found
+
+
+def _is_left_once(loops: Loops, loop: Loop) -> bool:
+    """Is there one way out of a loop, to where none leads from elsewhere?"""
+    return loop.preheader is not None and len(loop.exit_edges) == 1 and loops.cfg.preds[loop.exits[0]] == loop.exiting
 
 
 class _Search:
@@ -96,13 +156,10 @@ class _Search:
         return [best for loop in fit for phi in phis(loop.header) if (best := self._best(loop, phi)) is not None]
 
     def _fits(self, loop: Loop) -> bool:
-        """Is an innermost loop left at its end alone, with nothing written in it? What threads share has its own way
-        (`loop_choices`)."""
-        if loop.children or loop.preheader is None or len(loop.latches) != 1 or loop.exiting != loop.latches:
+        """Is an innermost loop left at its end alone, with nothing written in it, and none that threads share?"""
+        if loop.children or len(loop.latches) != 1 or loop.exiting != loop.latches:
             return False
-        if marks_of(self._module, loop.latches[0].terminator):
-            return False
-        if len(loop.exit_edges) != 1 or self._loops.cfg.preds[loop.exits[0]] != loop.exiting:
+        if marks_of(self._module, loop.latches[0].terminator) or not _is_left_once(self._loops, loop):
             return False
         return all(_is_silent(i) for b in loop.blocks for i in b.instructions)
 
@@ -142,7 +199,7 @@ class _Search:
         parts, counters = needed
         always = self._loops.dominators.dominates(self._home[candidate], loop.latches[0])
         seen = tuple(cast("set[I.Phi]", behind))
-        return _Best(loop, phi, ends[1], joins, candidate, parts, counters, seen, always)
+        return _Best(loop, phi, ends[1], joins, candidate, seen, always, parts, counters)
 
     def _needed(self, loop: Loop, value: I.Instruction) -> tuple[tuple[I.Instruction, ...], dict[I.Phi, int]] | None:
         """What a value is computed from in a loop, in order, with counters and their steps; None where there is more,
@@ -182,91 +239,74 @@ def _is_silent(instruction: I.Instruction) -> bool:
 
 
 class _Again:
-    """Changes one loop of a copy of a function."""
+    """Changes one loop of a function, in place."""
 
-    def __init__(self, root: Function, best: _Best, copies: Mapping[Value, Value]) -> None:
+    def __init__(self, root: Function, best: _Best) -> None:
         self._root = root
         self._best = best
-        self._copies = copies
+        self._before = next(b for b in best.phi.targets if b not in best.loop)
 
     def run(self) -> dict[Value, Value]:
         """What the best behind the loop is now."""
-        last = self._which()
-        best = self._best
-        behind = [self._own(phi) for phi in best.behind]
-        start = next(v for v, b in self._own(best.phi).incoming if b is self._block(best.loop.preheader))
-        leaving = self._block(best.loop.exits[0])
+        best, leaving = self._best, self._best.loop.exits[0]
+        last, value_of = self._which()
+        start = self._start(best.phi)
         leaving.instructions.insert(0, last)
-        if best.always:
-            return dict.fromkeys(behind, self._choose(leaving, last, start, behind))
+        if best.always:  # without a branch, which would keep the loop around from being vectors
+            leaving.instructions = [i for i in leaving.instructions if i not in best.behind]
+            at = Builder.behind_phis(leaving)
+            none = at.icmp("slt", last, const_int(T.I64, 0))
+            found = at.select(none, start, value_of(at, at.select(none, const_int(T.I64, 0), last)))
+            return dict.fromkeys(best.behind, found)
         rest = split_before(self._root, leaving, len(phis(leaving)))
         arm = BasicBlock()
         self._root.blocks.insert(self._root.blocks.index(rest), arm)
         at = Builder(leaving)
         at.cond_br(at.icmp("slt", last, const_int(T.I64, 0)), rest, arm)
-        found = I.Phi(best.phi.type, "phi", [start, self._again(Builder(arm), last)], targets=[leaving, arm])
+        found = I.Phi(best.phi.type, "phi", [start, value_of(Builder(arm), last)], targets=[leaving, arm])
         Builder(arm).br(rest)
         rest.instructions.insert(0, found)
-        leaving.instructions = [i for i in leaving.instructions if i not in behind]
-        return dict.fromkeys(behind, found)
+        leaving.instructions = [i for i in leaving.instructions if i not in best.behind]
+        return dict.fromkeys(best.behind, found)
 
-    def _choose(self, leaving: BasicBlock, last: I.Phi, start: Value, behind: list[I.Phi]) -> Value:
-        """Without a branch, which would keep the loop around from being vectors."""
-        left = [i for i in leaving.instructions if i not in behind]
-        count = sum(isinstance(i, I.Phi) for i in left)
-        at = Builder(BasicBlock())
-        none = at.icmp("slt", last, const_int(T.I64, 0))
-        found = at.select(none, start, self._again(at, at.select(none, const_int(T.I64, 0), last)))
-        leaving.instructions = [*left[:count], *at.block.instructions, *left[count:]]
-        return found
+    def _start(self, phi: I.Phi) -> Value:
+        return phi.operands[phi.targets.index(self._before)]
 
-    def _which(self) -> I.Phi:
-        """In which iteration the best was chosen, behind the loop; -1 where it is what it began with."""
-        best = self._best
-        header, latch = self._block(best.loop.header), self._block(best.loop.latches[0])
-        before = self._block(best.loop.preheader)
-        number = I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[before])
-        which = I.Phi(T.I64, "phi", [const_int(T.I64, -1)], targets=[before])
-        header.instructions[:0] = [number, which]
-        end = latch.instructions.pop()
-        number.add(Builder(latch).binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")), latch)
-        latch.instructions.append(end)
-        numbers: dict[Value, Value] = {self._copies[best.phi]: which, self._copies[best.candidate]: number}
-        made: list[tuple[I.Phi | I.Select, I.Phi | I.Select, BasicBlock]] = []
-        for join, home in best.joins.items():
-            old = self._own(join)
-            assert isinstance(old, I.Phi | I.Select)
-            new = replace(old, type=T.I64, flags=(), targets=list(old.targets), metadata=[], records=())
-            numbers[old] = new
-            made.append((old, new, self._block(home)))
-        for old, new, block in made:
+    def _which(self) -> tuple[I.Phi, Callable[[Builder, Value], Value]]:
+        """In which iteration the best was chosen, behind the loop; -1 where it is what it began with. And the candidate
+        of an iteration."""
+        best, loop = self._best, self._best.loop
+        number = count_iterations(loop, [self._before])
+        which = I.Phi(T.I64, "phi", [const_int(T.I64, -1)], targets=[self._before])
+        loop.header.instructions.insert(0, which)
+        numbers: dict[Value, Value] = {best.phi: which, best.candidate: number}
+        made = [replace(j, type=T.I64, flags=(), targets=list(j.targets), metadata=[], records=()) for j in best.joins]
+        numbers.update(zip(best.joins, made, strict=True))
+        for (old, block), new in zip(best.joins.items(), made, strict=True):
             parts = I.merged(old)
             new.operands = [*old.operands[: len(old.operands) - len(parts)], *(numbers[o] for o in parts)]
             block.instructions.insert(block.instructions.index(old) + isinstance(old, I.Select), new)
-        last = numbers[self._copies[best.last]]
-        which.add(last, latch)
-        return I.Phi(T.I64, "phi", [last], targets=[latch])
+        which.add(numbers[best.last], loop.latches[0])
+        last = I.Phi(T.I64, "phi", [numbers[best.last]], targets=list(loop.exiting))
+        return last, self._keep(number) if best.kept else self._again
+
+    def _keep(self, number: I.Phi) -> Callable[[Builder, Value], Value]:
+        """Keeps the candidate of each iteration; how it is read."""
+        best, type_ = self._best, self._best.phi.type
+        memory = local(self._root, T.ArrayType(best.kept, type_))
+        ((chosen, home),) = best.joins.items()
+        at = Builder.before(home, chosen)
+        at.store(best.candidate, at.gep(type_, memory, [number]))
+        return lambda at, which: at.load(type_, at.gep(type_, memory, [which]))
 
     def _again(self, at: Builder, which: Value) -> Value:
-        """The candidate of one iteration."""
         made: dict[Value, Value] = {}
         for counter, step in self._best.counters.items():
-            old = self._own(counter)
-            start = next(v for v, b in old.incoming if b is self._block(self._best.loop.preheader))
             far = at.binary("mul", which, const_int(T.I64, step))
-            bits = old.type.bits if isinstance(old.type, T.IntType) else 64
+            bits = counter.type.bits if isinstance(counter.type, T.IntType) else 64
             if bits != 64:
-                far = at.cast("trunc" if bits < 64 else "sext", far, old.type)
-            made[old] = at.binary("add", start, far)
+                far = at.cast("trunc" if bits < 64 else "sext", far, counter.type)
+            made[counter] = at.binary("add", self._start(counter), far)
         for part in self._best.parts:
-            old = self._copies[part]
-            assert isinstance(old, I.Instruction)
-            made[old] = at.insert(with_operands(old, [made.get(o, o) for o in old.operands]))
-        return made[self._copies[self._best.candidate]]
-
-    def _own(self, value: Value) -> I.Phi:
-        return cast("I.Phi", self._copies[value])
-
-    def _block(self, block: BasicBlock | None) -> BasicBlock:
-        assert block is not None
-        return cast("BasicBlock", self._copies[block])
+            made[part] = at.insert(with_operands(part, [made.get(o, o) for o in part.operands]))
+        return made[self._best.candidate]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from jax_enzyme import ad as ad
 from jax_enzyme.ad.best_again import compute_best_again as compute_best_again
+from jax_enzyme.ad.best_again import keep_choices as keep_choices
 from jax_enzyme.ad.facts.reruns import hindrances as hindrances
-from jax_enzyme.ad.loop_choices import keep_choices as keep_choices
 from jax_enzyme.ad.shortcuts import General as General
 from jax_enzyme.ad.shortcuts import general as general
 from jax_enzyme.ad.shortcuts import later as later
