@@ -17,7 +17,6 @@ from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.reverse import Sweep
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Schedule
-from jax_enzyme.ad.facts.copying import extended
 from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
@@ -44,6 +43,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
 from jax_enzyme.rules.table import Rules
@@ -174,7 +174,7 @@ class _Survey:
 def _survey(
     base: ArrayFunction, rules: Rules, cuts: tuple[Cut, ...], execution: Execution, choices: Choices
 ) -> _Survey:
-    module = extended(base.module)
+    module = with_room(base.module)
     codes, originals = _instrument_all(module.functions[base.symbol])
     root = codes[0].function
     points_to = PointsTo(module, root)
@@ -319,7 +319,7 @@ def _record(
             list(arguments_of(call, shadowed, asked))
         return []
 
-    adjoints = Adjoints(work, asked, Builder(BasicBlock()), Runtime(extended(facts.module), words), pulled)
+    adjoints = Adjoints(work, asked, Builder(BasicBlock()), Runtime(with_room(facts.module), words), pulled)
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
     Sweep(work, asked, adjoints, iterations, asked.builder.ret).run()
     return asked

@@ -27,7 +27,7 @@ from jax_enzyme.ad.emit.partials import Partials
 from jax_enzyme.ad.emit.reverse import Sweep
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Emitted, LoopSweeps
-from jax_enzyme.ad.facts.copying import extended, internal_function
+from jax_enzyme.ad.facts.copying import internal_function
 from jax_enzyme.ad.plan.state import heads
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
@@ -36,6 +36,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.marks import EARLY
 from jax_enzyme.ir.module import Function, only_reached
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -49,7 +50,7 @@ class Sweeps:
 
     def __init__(self, reversal: Reversal) -> None:
         self.reversal = reversal
-        self.module = extended(reversal.module)
+        self.module = with_room(reversal.module)
         for routine in (reversal.root, *reversal.inner.values()):
             self._add_tables(routine.plan.tape)
         self.runtime = Runtime(self.module, reversal.words)
@@ -88,7 +89,7 @@ class Sweeps:
 
     def delivered(self, target: Function, buffers: tuple[Buffer, ...]) -> ArrayFunction:
         """An array function of the sweeps, in a module that has only what it needs of them."""
-        module = extended(self.module)
+        module = with_room(self.module)
         module.functions[target.name] = target
         return ArrayFunction(only_reached(module, target), target.name, buffers)
 

@@ -52,6 +52,8 @@ def with_room(module: Module) -> Module:
         module,
         globals=dict(module.globals),
         functions=dict(module.functions),
+        struct_bodies=dict(module.struct_bodies),
+        attribute_groups=dict(module.attribute_groups),
         named_metadata={name: list(listed) for name, listed in module.named_metadata.items()},
         metadata=nodes.copied(lambda node: node) if isinstance(nodes, Nodes) else dict(nodes),
     )

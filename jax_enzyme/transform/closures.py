@@ -42,9 +42,9 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, numbered
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.devirtualise import call_one_of
-from jax_enzyme.transform.rewriting import Change, call_like, remove_unreachable, replace_values, rewrite
-from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
+from jax_enzyme.transform.devirtualise import Ending, replace_calls
+from jax_enzyme.transform.rewriting import Change, call_like, rewrite
+from jax_enzyme.transform.unfitting import fail_unfitting
 
 _FILL, _ENTER = "llvm.init.trampoline", "llvm.adjust.trampoline"
 _FRAME = 8
@@ -72,9 +72,9 @@ def lower_closures(function: ArrayFunction) -> ArrayFunction:
                 assert isinstance(twin, I.Call) and isinstance(copy, I.Call)
                 if choice := _choice(points_to, plain_forms, twin):
                     choices[copy] = choice.within(module)
-        copy_of_caller = copies[caller]
+        copy_of_caller, declarations = copies[caller], Declarations(module)
         assert isinstance(copy_of_caller, Function)
-        _rewrite(copy_of_caller, choices, Declarations(module))
+        replace_calls(copy_of_caller, [c.targets(call, declarations) for call, c in choices.items()], declarations)
     return ArrayFunction(module, function.symbol, function.buffers)
 
 
@@ -89,6 +89,11 @@ class _Choice:
     def within(self, module: Module) -> _Choice:
         """The same of a copy of the module."""
         return _Choice(self.position, [module.functions[f.name] for f in self.plain])
+
+    def targets(self, call: I.Call, declarations: Declarations) -> tuple[I.Call, list[Function], Ending | None]:
+        """What a call may be of, and what is at the end of the chain."""
+        is_any = self.position is not None or self.plain
+        return call, self.plain, partial(_call, call, self.position, declarations) if is_any else None
 
 
 def _choice(points_to: PointsTo, plain_forms: dict[Function, int], call: I.Call) -> _Choice | None:
@@ -201,27 +206,6 @@ def _pass_frames_plainly(module: Module) -> None:
                 instruction.parameter_attributes = [
                     tuple(w for w in words if w != "nest") for words in instruction.parameter_attributes
                 ]
-
-
-def _rewrite(function: Function, choices: dict[I.Call, _Choice], declarations: Declarations) -> None:
-    replaced: dict[Value, Value] = {}
-    for call, choice in choices.items():
-        block = next((b for b in function.blocks if call in b.instructions), None)
-        if block is None:
-            continue  # behind a call that no run gets to
-        for target in choice.plain:
-            # What is told apart by its address has one of its own.
-            target.attributes = tuple(w for w in target.attributes if "unnamed_addr" not in w)
-        if choice.position is None and not choice.plain:
-            end_at_call(function, block, call, declarations)
-            continue
-        closure = partial(_call, call, choice.position, declarations)
-        value = call_one_of(function, block, call, choice.plain, closure)
-        if value is not None:
-            replaced[call] = value
-    replace_values(function, replaced)
-    if choices:
-        remove_unreachable(function)
 
 
 def _call(

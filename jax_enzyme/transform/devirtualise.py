@@ -27,7 +27,7 @@ from it, until little is left of the code, and to see where pointers lead takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from jax_enzyme.analysis.memory import PointsTo
@@ -127,19 +127,12 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
     if not choices:
         return function
     copy, copied = clone_with_map(module)
-    for candidate in {f for choice in choices.values() for f in choice.candidates}:
-        # What is told apart by its address has one of its own.
-        twin = copied[candidate]
-        assert isinstance(twin, Function)
-        twin.attributes = tuple(w for w in twin.attributes if "unnamed_addr" not in w)
     declarations = Declarations(copy)
     for caller in points_to.functions:
         twin = copied[caller]
         assert isinstance(twin, Function)
-        calls = [i for i in caller.instructions() if i in choices]
-        _rewrite(
-            twin, [(copied[c], _mapped(choices[c], copied)) for c in calls if isinstance(c, I.CallBase)], declarations
-        )
+        calls = [(copied[i], choices[i]) for i in caller.instructions() if isinstance(i, I.CallBase) and i in choices]
+        replace_calls(twin, [_targets(call, choice, copied, declarations) for call, choice in calls], declarations)
     return ArrayFunction(copy, function.symbol, function.buffers)
 
 
@@ -151,9 +144,13 @@ def _is_visible(instruction: I.Instruction) -> bool:
     return _is_indirect(instruction) and callee_name(instruction.operands[-1]) != _CALLEE
 
 
-def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
-    twins = [copied[f] for f in choice.candidates]
-    return replace(choice, candidates=[f for f in twins if isinstance(f, Function)])
+def _targets(
+    call: Value, choice: _Choice, copied: Mapping[Value, Value], declarations: Declarations
+) -> tuple[I.Call | I.Invoke, list[Value], Ending | None]:
+    """What a call of the copy may be of, and what is at the end of the chain."""
+    assert isinstance(call, I.Call | I.Invoke)
+    targets = [*(copied[f] for f in choice.candidates), *([] if choice.complete else [call.callee])]
+    return call, targets, partial(_failure, call, declarations) if choice.fails and targets else None
 
 
 def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | None:
@@ -171,31 +168,6 @@ def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | No
 # -- the chain of calls ------------------------------------------------------------------------------------------------
 
 
-def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declarations: Declarations) -> None:
-    replaced: dict[Value, Value] = {}
-    for call, choice in calls:
-        assert isinstance(call, I.Call | I.Invoke)
-        block = next((b for b in function.blocks if call in b.instructions), None)
-        if block is None:
-            continue  # behind a call that no run gets to
-        if choice.complete and not choice.fails and len(choice.candidates) == 1:
-            call.operands[-1] = choice.candidates[0]
-            at = block.instructions.index(call)
-            block.instructions[at:at] = pass_as(choice.candidates[0].function_type, call)
-            continue
-        if not choice.candidates:
-            end_at_call(function, block, call, declarations)
-            continue
-        targets: list[Value] = [*choice.candidates, *([] if choice.complete else [call.callee])]
-        ending = partial(_failure, call, declarations) if choice.fails else None
-        value = call_one_of(function, block, call, targets, ending)
-        if value is not None:
-            replaced[call] = value
-    replace_values(function, replaced)
-    if any(not choice.candidates for _, choice in calls):
-        remove_unreachable(function)
-
-
 def _failure(call: I.CallBase, declarations: Declarations, _join: BasicBlock) -> tuple[BasicBlock, None]:
     at = Builder(BasicBlock(name="call.unfitting"))
     fail_unfitting(at, call, declarations)
@@ -206,7 +178,37 @@ Ending = Callable[[BasicBlock], tuple[BasicBlock, Value | None]]
 """Makes a block that goes on at another one; with the value of the call there, None where it does not."""
 
 
-def call_one_of(
+def replace_calls(
+    function: Function,
+    calls: Iterable[tuple[I.Call | I.Invoke, Sequence[Value], Ending | None]],
+    declarations: Declarations,
+) -> None:
+    """Puts calls of what each may be of in the place of calls through pointers, in place; where it may be of nothing,
+    and nothing else is to be done, a failure."""
+    replaced: dict[Value, Value] = {}
+    is_ended = False
+    for call, targets, ending in calls:
+        block = next((b for b in function.blocks if call in b.instructions), None)
+        if block is None:
+            continue  # behind a call that no run gets to
+        known = [t for t in targets if isinstance(t, Function)]
+        for target in known:  # what is told apart by its address has one of its own
+            target.attributes = tuple(w for w in target.attributes if "unnamed_addr" not in w)
+        if not targets and ending is None:
+            end_at_call(function, block, call, declarations)
+            is_ended = True
+        elif len(known) == len(targets) == 1 and ending is None:
+            call.operands[-1] = known[0]
+            at = block.instructions.index(call)
+            block.instructions[at:at] = pass_as(known[0].function_type, call)
+        elif (value := _call_one_of(function, block, call, targets, ending)) is not None:
+            replaced[call] = value
+    replace_values(function, replaced)
+    if is_ended:
+        remove_unreachable(function)
+
+
+def _call_one_of(
     function: Function, block: BasicBlock, call: I.Call | I.Invoke, candidates: Sequence[Value], ending: Ending | None
 ) -> Value | None:
     """Puts calls of the candidates in the place of a call through a pointer, each where it is that one, and at the end

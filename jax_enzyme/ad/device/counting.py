@@ -24,7 +24,7 @@ from jax_enzyme.ad.device.reverse import ROOM, first_node
 from jax_enzyme.ad.device.threads import is_shared_memory
 from jax_enzyme.ad.emit.runtime import load_integer
 from jax_enzyme.ad.facts.causes import COUNTED_BUFFER, COUNTED_ORDER
-from jax_enzyme.ad.facts.copying import CodeCopy, array_function, extended
+from jax_enzyme.ad.facts.copying import CodeCopy, array_function
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.flow import rule_of
@@ -34,6 +34,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.device import Count, DeviceFunction
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.passes import run
@@ -56,7 +57,7 @@ def count_of(base: DeviceFunction, reversal: Reversal, buffers: tuple[Buffer, ..
     if not reversal.root.plan.tape.frames:
         return None
     room = next(i for i, b in enumerate(buffers) if b.name == ROOM)
-    module = extended(reversal.module)
+    module = with_room(reversal.module)
     target = array_function(f"{base.symbols[0]}.count", buffers)
     module.functions[target.name] = target
     _Counting(reversal, target).emit(room)
@@ -69,7 +70,7 @@ def widened(count: Count, buffers: tuple[Buffer, ...]) -> Count:
     """The same count for a derivative of the derivative, which takes more buffers behind the others."""
     function = count.function
     (symbol,) = function.symbols
-    module = extended(function.module)
+    module = with_room(function.module)
     old = module.functions[symbol]
     own = old.arguments
     more = [Argument(T.PTR, (), i, name=f"more{i}") for i in range(len(own), len(buffers))]

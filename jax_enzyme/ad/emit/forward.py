@@ -21,7 +21,7 @@ from jax_enzyme.ad.emit.partials import Partials, nonzero_partials, variables_of
 from jax_enzyme.ad.emit.runtime import load_integer
 from jax_enzyme.ad.emit.shadows import ShadowedCopy, constant_shadow, holds_shadow
 from jax_enzyme.ad.facts import tagged
-from jax_enzyme.ad.facts.copying import array_function, extended, internal_function
+from jax_enzyme.ad.facts.copying import array_function, internal_function
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
@@ -39,6 +39,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, GlobalValue, Value
 from jax_enzyme.rules.blas.table import Routine
@@ -57,7 +58,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
 
     Raises DifferentiationError where a tangent would have to pass something that has no rule.
     """
-    module = extended(base.module)
+    module = with_room(base.module)
     root = module.functions[base.symbol]
     points_to = map_of(base)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]

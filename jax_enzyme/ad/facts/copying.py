@@ -1,10 +1,9 @@
-"""Copies of modules, signatures, instructions and code, for passes that add to a module."""
+"""New functions, and copies of instructions and code, for passes that add to a module."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from jax_enzyme.ir import instructions as I
@@ -27,19 +26,6 @@ _KEPT = (NOTED, LOOP, REVERSED, ROW, COMMON, SLOTS)
 def whole(size: int, unit: int = ALIGNMENT) -> int:
     """A number of bytes, rounded up to units of alignment."""
     return -(-size // unit) * unit
-
-
-def extended(module: Module) -> Module:
-    """A module that shares the functions of `module`, which stay as they are, and can be added to."""
-    return replace(
-        module,
-        globals=dict(module.globals),
-        functions=dict(module.functions),
-        struct_bodies=dict(module.struct_bodies),
-        attribute_groups=dict(module.attribute_groups),
-        metadata=dict(module.metadata),
-        named_metadata=dict(module.named_metadata),
-    )
 
 
 def array_function(symbol: str, buffers: tuple[Buffer, ...]) -> Function:

@@ -28,6 +28,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value
+from jax_enzyme.transform.rewriting import count_iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,10 @@ def instrument(source: Function) -> Instrumented:
     _check_loops(source, loops)
     iteration: dict[Loop, I.Phi] = {}
     for loop in loops:
-        iteration[loop] = _count_iterations(loop)
+        assert loop.preheader is not None
+        iteration[loop] = number = count_iterations(loop, [loop.preheader])
+        number.name = f"{loop.header.name}.iteration"
+    headers = {loop.header for loop in loops}
     last: dict[tuple[BasicBlock, Loop], I.Phi] = {}
     choice: dict[BasicBlock, I.Phi] = {}
     for block in cfg.rpo:
@@ -82,8 +86,7 @@ def instrument(source: Function) -> Instrumented:
             if block not in loop.blocks:
                 counts: list[tuple[Value, BasicBlock]] = [(iteration[loop], p) for p in preds]
                 last[block, loop] = _phi(block, T.I64, counts, f"{loop.header.name}.last")
-        is_header = any(loop.header is block for loop in loops)
-        if len(preds) > 1 and not is_header:
+        if len(preds) > 1 and block not in headers:
             width = T.I8 if len(preds) < 128 else T.I32
             numbers: list[tuple[Value, BasicBlock]] = [(ConstantInt(width, i), p) for i, p in enumerate(preds)]
             choice[block] = _phi(block, width, numbers, f"{block.name}.choice")
@@ -119,16 +122,6 @@ def clone(source: Function) -> tuple[Function, dict[Value, I.Instruction]]:
 def _phi(block: BasicBlock, type_: T.Type, incoming: list[tuple[Value, BasicBlock]], name: str) -> I.Phi:
     phi = I.Phi(type_, "phi", [v for v, _ in incoming], targets=[b for _, b in incoming], name=name)
     block.instructions.insert(0, phi)
-    return phi
-
-
-def _count_iterations(loop: Loop) -> I.Phi:
-    (latch,) = loop.latches
-    assert loop.preheader is not None
-    phi = _phi(loop.header, T.I64, [(ConstantInt(T.I64, 0), loop.preheader)], f"{loop.header.name}.iteration")
-    following = I.BinaryOp(T.I64, "add", [phi, ConstantInt(T.I64, 1)], flags=("nuw", "nsw"))
-    latch.instructions.insert(len(latch.instructions) - 1, following)
-    phi.add(following, latch)
     return phi
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_enzyme.ad.facts.copying import copied, extended, internal_function
+from jax_enzyme.ad.facts.copying import copied, internal_function
 from jax_enzyme.ad.facts.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
 from jax_enzyme.ad.facts.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
@@ -28,6 +28,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantInt, Value
@@ -91,7 +92,7 @@ def hindrance(function: Function, cfg: Cfg, loop: Loop) -> Hindrance | None:
 def outline(base: ArrayFunction, headers: Sequence[int]) -> tuple[ArrayFunction, tuple[Outlined, ...]]:
     """The array function with loops cut out, none of them inside another, and their names. A loop is known by the
     number of its header among the function's blocks."""
-    module = extended(base.module)
+    module = with_room(base.module)
     source = module.functions[base.symbol]
     points_to = PointsTo(module, source)
     function, origin = clone(source)

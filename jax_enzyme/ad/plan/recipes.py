@@ -66,8 +66,10 @@ _PURE = frozenset(
 
 @dataclass(frozen=True)
 class _LastWrites:
-    """Where an object is written last in each block that writes it, and the set of these blocks, as `Cfg` has it."""
+    """The writes into an object, where it is written last in each block that writes it, and the set of these blocks, as
+    `Cfg` has it."""
 
+    all: list[Access]
     positions: dict[BasicBlock, int]
     blocks: int
 
@@ -289,19 +291,19 @@ class Recipes:
         """Whether control may come to a write into an object after an instruction."""
         key = (item, kills_count)
         if key not in self._last_writes:
+            writes = self._writes_to.get(item, ())
+            found = [a for a in writes if a.instruction in self.block_of and (kills_count or not a.kills)]
             positions: dict[BasicBlock, int] = {}
-            for access in self._writes_to.get(item, ()):
-                block = self.block_of.get(access.instruction)
-                if block is not None and (kills_count or not access.kills):
-                    positions[block] = max(positions.get(block, -1), self._position(access.instruction))
-            self._last_writes[key] = _LastWrites(positions, self.code.cfg.set_of(positions))
+            for access in found:
+                block = self.block_of[access.instruction]
+                positions[block] = max(positions.get(block, -1), self._position(access.instruction))
+            self._last_writes[key] = _LastWrites(found, positions, self.code.cfg.set_of(positions))
         last, block = self._last_writes[key], self.block_of[instruction]
         later = last.positions.get(block, -1) > self._position(instruction)
         if not later and not self.code.cfg.reaches_any(block, last.blocks):
             return False
-        counted = [a for a in self._writes_to[item] if a.instruction in self.block_of and (kills_count or not a.kills)]
         # Another thread writes elsewhere than this one.
-        return self.execution.shares(item) or not self._miss(instruction, counted)
+        return self.execution.shares(item) or not self._miss(instruction, last.all)
 
     def _miss(self, load: I.Instruction, later: list[Access]) -> bool:
         """Whether none of these writes can come to the place of a load after it."""
