@@ -127,7 +127,9 @@ def test_half_precision_pairs() -> None:
         extern "C" __global__ void k(int n, const __half2 *x, float2 *y) {
           __half2 v = __ldg(x + threadIdx.x), w = __hfma2(v, __half2(2.f, 2.f), __halves2half2(v.y, v.x));
           float2 f = __half22float2(w * v);
-          y[threadIdx.x] = make_float2(f.x + __half2float(__hmax(v.x, v.y)), f.y * __low2float(v));
+          atomicAdd(y + threadIdx.x, make_float2(f.x, 0));
+          float2 old = atomicAdd(y + threadIdx.x, make_float2(__half2float(__hmax(v.x, v.y)), f.y * __low2float(v)));
+          if (old.x != f.x) asm("trap;");
         }""",
         signature,
         {"n": 16},

@@ -64,3 +64,20 @@ def test_rows(gpu_launches: StandIn, real: str, width: int) -> None:
     assert "activemask" in ptx
     if find_ptxas() is not None:
         assert not assemble(ptx, "sm_90")[0].spills
+
+
+@pytest.mark.parametrize(("real", "width"), [("float", 2), ("float", 4), ("float", 3), ("float", 8), ("double", 2)])
+def test_short_rows_of_floats_are_one_instruction(real: str, width: int) -> None:
+    """On devices that have it, and where a row fits into it. What it does, the launches above show."""
+    kernel, kind = gather(real, width), {"double": np.float64, "float": np.float32}[real]
+    at, x, s = np.zeros((64, 2), np.int32), np.ones((20, width), kind), np.ones(64, kind)
+    report = kernel.inspect(at, x, s).gpu
+    assert report is not None
+    name = "pullback" if "pullback" in report.functions else "vjp"
+    instruction = f"red.relaxed.gpu.global.add.v{width}.f32"
+    for arch, is_there in (("sm_80", False), ("sm_90", real == "float" and width in (2, 4))):
+        ptx = report.ptx(name, arch)
+        assert (instruction in ptx) == is_there
+        assert (".version 8.1" in ptx) == is_there
+        if find_ptxas() is not None:
+            assert not assemble(ptx, arch)[0].spills

@@ -417,7 +417,7 @@ def test_inline_ptx() -> None:
 
 
 def test_inline_ptx_with_conversions_and_atomics() -> None:
-    source = r"""(const double *x, double *y, double *total, unsigned *most, unsigned *slot) {
+    source = r"""(const double *x, double *y, double *total, unsigned *most, unsigned *slot, float *pair) {
       unsigned t = threadIdx.x, high, old; int whole; double r; float f; long long q;
       asm("mul.hi.u32 %0, %1, %2;" : "=r"(high) : "r"(0xC0000000u), "r"(t));
       asm("mad.hi.s32 %0, %1, %2, %3;" : "=r"(whole) : "r"(0x40000000), "r"(-8), "r"(5));
@@ -427,17 +427,20 @@ def test_inline_ptx_with_conversions_and_atomics() -> None:
       asm("cvt.rmi.s32.f64 %0, %1;" : "=r"(high) : "d"(x[t] * -10));
       asm("cvt.s64.s32 %0, %1;" : "=l"(q) : "r"(high));
       asm volatile("red.global.add.f64 [%0], %1;" :: "l"(total), "d"(x[t] * x[t]) : "memory");
+      asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" :: "l"(pair), "f"(f), "f"(f * f) : "memory");
       asm volatile("atom.global.max.u32 %0, [%1], %2;" : "=r"(old) : "l"(most), "r"(t) : "memory");
       asm volatile("atom.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(slot), "r"(t), "r"(t + 1) : "memory");
       y[t] = r * x[t] + f * f + whole * x[t] + (double)q;
     }"""
     signature = "x: f64[8], out y: f64[8], inout total: f64[1], inout most: u32[1], inout slot: u32[1]"
+    signature += ", inout pair: f32[2]"
     kernel = native('extern "C" __global__ void k' + source, signature, {}, 1, 8)
     x, t = np.random.default_rng(1).uniform(0.5, 1, 8), np.arange(8)
-    given = [x, np.ones(1), np.zeros(1, np.uint32), np.zeros(1, np.uint32)]
-    y, total, most, slot = kernel.run((), given)
+    given = [x, np.ones(1), np.zeros(1, np.uint32), np.zeros(1, np.uint32), np.ones(2, np.float32)]
+    y, total, most, slot, pair = kernel.run((), given)
     np.testing.assert_allclose(y, (t * 3 // 4 / 3 + 3) * x + x * x + np.floor(-10 * x), rtol=1e-6)
     np.testing.assert_allclose([total[0], most[0], slot[0]], [1 + np.sum(x * x), 7, 8])
+    np.testing.assert_allclose(pair, [1 + np.sum(x), 1 + np.sum(x * x)], rtol=1e-5)
     agree(three_way(kernel, given), 1e-5, 1e-3)
 
 

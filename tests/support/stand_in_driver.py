@@ -19,6 +19,7 @@ import pytest
 from jax_enzyme.codegen.gpu import derived
 from jax_enzyme.codegen.gpu.architecture import OLDEST, target
 from jax_enzyme.codegen.gpu.entry import add_entries
+from jax_enzyme.codegen.gpu.vector_adds import add_vectors
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.loading import Built
 from jax_enzyme.ir import types as T
@@ -121,6 +122,7 @@ def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tu
     module = clone_without_debug(made.module)
     link(module)
     add_entries(module, made, dimensions, target(f"sm_{OLDEST}"))
+    add_vectors(module, target("sm_90"))  # so that what these do is tested
     shape = Shape(geometry[0:3], geometry[3:6], geometry[6])  # pyright: ignore[reportArgumentType]
     module = inline_everything(module, [name])
     lowered = lower(module, name, shape, {}, host().triple, str(target_machine().target_data))

@@ -7,7 +7,8 @@
 Memory takes additions by sectors of 32 bytes, at the same pace whether a warp adds one number there or four. Threads
 whose rows lie anywhere come to one sector for each number before, and to one or two for each row after. Where all lanes
 of the warp are there at once, which they ask when they come by, they pass the numbers to each other by shuffles;
-otherwise each adds its own.
+otherwise each adds its own. Devices that add several numbers by one instruction do that instead
+(`codegen.gpu.vector_adds`).
 
 This is done to what is launched, once it is derived (see `ad.device.copies`).
 """
@@ -35,6 +36,8 @@ from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.canonical import REGULAR, optimised
 from jax_enzyme.transform.device.registers import WARP_ADD
 
+ROW = f"{WARP_ADD}row."
+"""How the functions begin that add a row: of a base, an offset in bytes and the numbers."""
 _LONGEST = 12
 """Numbers of a row that are passed at once: a lane holds its own and those that it gets."""
 _UNROLLED = 10
@@ -167,7 +170,7 @@ class _Rows:
                 total = at.binary("fadd", total, term, ("reassoc", "nsz", "contract"))
             values.append(total)
         text = _text(len(row)).replace("OFFSET", kind)
-        function = warp_helper(self._module, f"{WARP_ADD}row.{len(row)}.{kind}.", text, first.instruction.type)
+        function = warp_helper(self._module, f"{ROW}{len(row)}.{kind}.", text, first.instruction.type)
         at.call(function, [first.base, offset, *values], attributes=("convergent",))
 
 
@@ -213,7 +216,7 @@ def _text(count: int) -> str:
         "declare i32 @__je_lane() nounwind willreturn memory(none)",
         "declare TYPE @__je_shuffle_KIND(i32, TYPE, i32) convergent nounwind",
         "declare OFFSET @__je_shuffle_OFFSET(i32, OFFSET, i32) convergent nounwind",
-        f"define internal void @{WARP_ADD}row.{count}.OFFSET.KIND(ptr %base, OFFSET %offset, "
+        f"define internal void @{ROW}{count}.OFFSET.KIND(ptr %base, OFFSET %offset, "
         f"{', '.join(f'TYPE %v{n}' for n in range(count))}) convergent nounwind alwaysinline {{",
         "entry:",
         "  %mask = call i32 @__je_active_mask() convergent",

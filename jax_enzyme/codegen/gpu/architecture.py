@@ -27,21 +27,22 @@ AMD = ("gfx90a", "gfx942")
 class Target:
     """What code generation has to know of a device. The engine knows none of it: device functions are of one dialect,
     NVVM's, for all devices. `buffers` is the address space of what a kernel is given, `locals` that of local variables,
-    and `convention` the calling convention of kernels."""
+    `convention` the calling convention of kernels, and `ptx` the version of PTX."""
 
     vendor: Literal["NVIDIA", "AMD"]
     arch: str
     triple: str
-    features: str
     convention: str
     buffers: int
     locals: int
+    ptx: int = 0
 
     def machine(self) -> llvm.TargetMachine:
         """A new target machine."""
         _start()
         found = llvm.Target.from_triple(self.triple)
-        return found.create_target_machine(cpu=self.arch, features=self.features, opt=3, reloc="pic")
+        features = f"+ptx{self.ptx}" if self.ptx else ""
+        return found.create_target_machine(cpu=self.arch, features=features, opt=3, reloc="pic")
 
     def launch_words(self, block: tuple[int, int, int]) -> tuple[str, ...]:
         """The attributes by which a kernel is for blocks of one shape."""
@@ -54,13 +55,13 @@ class Target:
 def target(arch: str) -> Target:
     """What there is to know of an architecture such as `sm_90` or `gfx90a`. LoweringError where there is no code."""
     if arch in AMD:
-        return Target("AMD", arch, "amdgcn-amd-amdhsa", "", "amdgpu_kernel", buffers=1, locals=5)
+        return Target("AMD", arch, "amdgcn-amd-amdhsa", "amdgpu_kernel", buffers=1, locals=5)
     number = arch.removeprefix("sm_")
     version = PTX_VERSIONS.get(int(number)) if number.isdecimal() else None
     if version is None:
         listed = ", ".join((*(f"sm_{c}" for c in PTX_VERSIONS), *AMD))
         raise LoweringError(f"there is no code for {arch}", remedy=f"architectures: {listed}")
-    return Target("NVIDIA", arch, "nvptx64-nvidia-cuda", f"+ptx{version}", "ptx_kernel", buffers=0, locals=0)
+    return Target("NVIDIA", arch, "nvptx64-nvidia-cuda", "ptx_kernel", buffers=0, locals=0, ptx=version)
 
 
 def architecture(device: str) -> str:

@@ -1,6 +1,7 @@
 """From a device function to code of a device.
 
-link helpers -> entries -> one module for the architecture -> run time and library -> -O3 -> PTX, or AMD's objects
+link helpers -> entries -> additions of vectors -> one module for the architecture -> run time and library -> -O3
+-> PTX, or AMD's objects
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from jax_enzyme.codegen.gpu.entry import add_entries, entry_name
 from jax_enzyme.codegen.gpu.intrinsics import name_library_calls, refuse_unknown
 from jax_enzyme.codegen.gpu.library import complete
 from jax_enzyme.codegen.gpu.live_registers import with_room
+from jax_enzyme.codegen.gpu.vector_adds import add_vectors
 from jax_enzyme.codegen.optimise import relax, retarget
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.clone import clone_without_debug
@@ -38,6 +40,7 @@ def optimised(
 ) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
     """The module of these kernels, optimised, and what makes code of it."""
     module = _entry_module(function, dimensions, device)
+    device = add_vectors(module, device)
     machine = device.machine()
     retarget(module, machine)
     if fast_math:

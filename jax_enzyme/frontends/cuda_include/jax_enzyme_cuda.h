@@ -174,6 +174,11 @@ __JE_ATOMIC(unsigned long long)
 __JE_ATOMIC(float)
 __JE_ATOMIC(double)
 #undef __JE_ATOMIC
+// Each number is added atomically, not all of them at once.
+__JE float2 atomicAdd(float2 *p, float2 v) { return {atomicAdd(&p->x, v.x), atomicAdd(&p->y, v.y)}; }
+__JE float4 atomicAdd(float4 *p, float4 v) {
+  return {atomicAdd(&p->x, v.x), atomicAdd(&p->y, v.y), atomicAdd(&p->z, v.z), atomicAdd(&p->w, v.w)};
+}
 #define __JE_ATOMIC(T)                                                                                                 \
   __JE T atomicSub(T *p, T v) { return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED); }                                   \
   __JE T atomicMax(T *p, T v) { return __atomic_fetch_max(p, v, __ATOMIC_RELAXED); }                                   \

@@ -257,8 +257,9 @@ class Statements:
             case "cvt", [*rounding, to]:
                 self._write(operands[0], self._converted(self._read(operands[1], kind), signed, to, rounding))
                 return
-            case "atom" | "red", [operation]:
-                self._update(operation, kind, signed, operands if name == "atom" else ["", *operands])
+            case "atom" | "red", [operation, *vector]:
+                results = _several(operands.pop(0), vector) if name == "atom" else []
+                self._update(operation, kind, signed, vector, results, operands)
                 return
             case _, []:
                 pass
@@ -407,22 +408,26 @@ class Statements:
             return value
         return at.cast(wider if _width(kind) > _width(value.type) else narrower, value, kind)
 
-    def _update(self, operation: str, kind: T.Type, signed: bool, operands: list[str]) -> None:
-        """`atom` and `red`."""
+    def _update(
+        self, operation: str, kind: T.Type, signed: bool, vector: list[str], results: list[str], operands: list[str]
+    ) -> None:
+        """`atom` and `red`, of one number or several."""
         if T.is_float(kind):
             operation = _FLOATS.get(operation, operation)
-        given, align = [self._address(operands[1]), *(self._read(o, kind) for o in operands[2:])], _width(kind) // 8
-        name = _ATOMICS.get((operation, T.is_float(kind) or signed), operation)
-        if operation == "cas":
-            pair = T.StructType((kind, T.I1))
-            exchange = self.at.insert(I.CmpXchg(pair, "cmpxchg", given, "monotonic monotonic", align))
-            old = self.at.extract_value(exchange, 0, kind)
-        elif name in _UPDATES:
-            old = self.at.insert(I.AtomicRMW(kind, "atomicrmw", given[:2], name, "monotonic", align))
-        else:
-            raise Unknown(operation)
-        if operands[0]:
-            self._write(operands[0], old)
+        name, size = _ATOMICS.get((operation, T.is_float(kind) or signed), operation), _width(kind) // 8
+        first, rows = self._address(operands[0]), zip(*(_several(o, vector) for o in operands[1:]), strict=True)
+        for n, row in enumerate(rows):
+            given = [self.at.offset(first, n * size), *(self._read(o, kind) for o in row)]
+            if operation == "cas":
+                pair = T.StructType((kind, T.I1))
+                exchange = self.at.insert(I.CmpXchg(pair, "cmpxchg", given, "monotonic monotonic", size))
+                old = self.at.extract_value(exchange, 0, kind)
+            elif name in _UPDATES:
+                old = self.at.insert(I.AtomicRMW(kind, "atomicrmw", given[:2], name, "monotonic", size))
+            else:
+                raise Unknown(operation)
+            if results:
+                self._write(results[n], old)
 
     def _function(self, name: str, x: list[Value]) -> Value:
         kind = T.FunctionType(x[0].type, tuple(v.type for v in x))
