@@ -367,10 +367,10 @@ class Words:
         return extent(self._layout, item) if isinstance(item, MemoryObject) else None
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
-        """Where an access of this alignment may be."""
+        """Where an access of this alignment may be; in one order in every process, since the first facts count most."""
         for item, offsets in self.points_to.places(pointer).items():
             unit = gcd(align, aligned(self._layout, item))
-            yield from ((item, at_multiple(place, unit)) for place in offsets)
+            yield from ((item, at_multiple(place, unit)) for place in sorted(offsets))
 
     def _note_routine(self, facts: _Facts, call: I.CallBase) -> None:
         routine = called_routine(call)

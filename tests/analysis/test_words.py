@@ -288,3 +288,34 @@ def test_a_copy_between_many_objects_takes_work_in_proportion_to_their_number(mo
         words, (_, target) = _many(count)
         words.numbers(target, 8)
     assert ways[1] <= 2.2 * ways[0]
+
+
+def test_beyond_many_facts_they_are_the_same_in_whatever_order_a_pointer_has_its_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    last = MANY // 3
+    text = "".join(
+        f"""
+  %a{n} = getelementptr i8, ptr %m, i64 {144 * n}
+  %b{n} = getelementptr i8, ptr %m, i64 {144 * n + 48}
+  %c{n} = getelementptr i8, ptr %m, i64 {144 * n + 96 + 16 * (n == last)}
+  %d{n} = select i1 %x, ptr %a{n}, ptr %b{n}
+  %p{n} = select i1 %x, ptr %d{n}, ptr %c{n}
+  store double 1.0, ptr %p{n}, align 1"""
+        for n in range(last + 1)
+    )
+    copy = "call void @llvm.memcpy.p0.p0.i64(ptr %z, ptr %m, i64 40000, i1 false)"
+    made = "%m = call ptr @malloc(i64 40000)\n  %z = call ptr @malloc(i64 40000)"
+    heads = "declare ptr @malloc(i64)\ndeclare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+    module = parse(f"{heads}\ndefine void @f(i1 %x) {{\n  {made}{text}\n  {copy}\n  ret void\n}}")
+    points_to = PointsTo(module, module.functions["f"])
+    places = points_to.places
+
+    def told(*, turned: bool) -> str:
+        def in_order(pointer: Value) -> dict[object, list[Congruence]]:
+            return {o: sorted(offsets, reverse=turned) for o, offsets in places(pointer).items()}
+
+        monkeypatch.setattr(points_to, "places", in_order)
+        return Words(points_to, {}).describe()
+
+    assert told(turned=False) == told(turned=True)
