@@ -27,8 +27,8 @@ from jax_enzyme.analysis.objects import (
     is_copy,
     is_defined_call,
 )
-from jax_enzyme.analysis.plain_integers import PlainIntegers
 from jax_enzyme.analysis.tbaa import is_fortran_integer, is_integer_of_c
+from jax_enzyme.analysis.turns import Turns
 from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -67,7 +67,7 @@ class Activity:
             points_to,
             frozenset(inputs),
             lambda item: self._work.read(item),
-            lambda ranges: PlainIntegers(points_to, ranges).are_at,
+            lambda ranges: Turns(points_to, ranges).are_taken,
         )
         self.varied: set[Value] = set()
         self._returned = {f: f.returned() for f in points_to.functions}

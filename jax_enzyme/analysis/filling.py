@@ -6,7 +6,7 @@ whether they are all that there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from jax_enzyme.analysis.loops import Loop
@@ -102,8 +102,20 @@ class Filling:
         """What an access writes of a buffer, in a block that every run of the function, or every iteration of a loop,
         comes to in every iteration of the loops around it; the same bytes each time."""
         repeats = self.nest(block, within)
-        if repeats is None:
-            return None
+        return None if repeats is None else self._swept(pointer, size, block, site, repeats)
+
+    def entered(
+        self, pointer: Value, size: int, block: BasicBlock, site: Value, within: Loop | None
+    ) -> tuple[BasicBlock, Written] | None:
+        """What an access writes, or reads, of a buffer whenever control comes to a block in front of all loops around
+        it but those that it is `within`, and that block."""
+        outside, repeats = run_through(self._facts, block, within) or (block, None)
+        swept = None if repeats is None else self._swept(pointer, size, block, site, repeats)
+        return None if swept is None else (outside, swept)
+
+    def _swept(
+        self, pointer: Value, size: int, block: BasicBlock, site: Value, repeats: Mapping[Loop, int]
+    ) -> Written | None:
         try:
             place = self._facts.form_at(pointer, block).polynomial - Polynomial.atom(self._facts.leaf(site))
         except TooComplex:

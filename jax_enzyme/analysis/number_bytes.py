@@ -6,7 +6,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
     lattice     per object a set of ranges of bytes (`Congruence`, size), grown while activity is solved
     integers    what the source calls an integer (`long` by its TBAA) is not held to be the bits of what it stored as a
                 number (`double`), unless both are known to lie at one place: old programs read the words of a `double`
-                by way of an `int *`; others use their memory again, as `plain_integers` tells
+                by way of an `int *`; others use their memory again, as `turns` tells
 """
 
 from __future__ import annotations
@@ -369,18 +369,18 @@ class Followed:
 
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
-    reads numbers there. `read` is told of each object that is asked for, and `integers` makes, from where accesses are,
-    what says of parts of objects that integers are kept there."""
+    reads numbers there. `read` is told of each object that is asked for, and `turns` makes, from where accesses are,
+    what says of two parts of an object that they are never read as one another."""
 
     def __init__(
         self,
         points_to: PointsTo,
         inputs: frozenset[MemoryObject],
         read: Callable[[MemoryObject], object],
-        integers: Callable[[ByteRanges], Callable[[MemoryObject, Bytes], bool]],
+        turns: Callable[[ByteRanges], Callable[[MemoryObject, Bytes, Bytes], bool]],
     ) -> None:
         self._read = read
-        self._integers = integers
+        self._make_turns = turns
         self._points_to = points_to
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
@@ -525,17 +525,18 @@ class NumberBytes:
 
     def are_apart(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether the source tells two parts of an object from each other that are accessed by different types, as far
-        as the types say: that they have one place is not known, or memory is used again, with numbers and integers in
+        as the types say: that they have one place is not known, or memory is used again, with values of both in
         turn."""
         if not (part.typed and other.typed):
             return False
-        if part.number == other.number or part.whole or other.whole or not part.certainly_meets(other):
+        is_same = part.number == other.number and part.size == other.size
+        if is_same or part.whole or other.whole or not part.certainly_meets(other):
             return True
-        return self._are_integers(item, other if part.number else part)
+        return self._are_taken(item, part, other)
 
     @cached_property
-    def _are_integers(self) -> Callable[[MemoryObject, Bytes], bool]:
-        return self._integers(self.ranges)
+    def _are_taken(self) -> Callable[[MemoryObject, Bytes, Bytes], bool]:
+        return self._make_turns(self.ranges)
 
 
 def _is_multiple(part: Bytes, size: int) -> bool:

@@ -100,6 +100,7 @@ ELSEWHERE = {
     "analysis.single_values:_MOST_PARTS": "bits are warned of then: tests/engine/test_shortcuts.py",
     "analysis.simulation:_AT_ONCE": "one iteration after the other then",
     "analysis.simulation:_MOST_DRIVEN": "a number may be any of its type then",
+    "analysis.turns:_MOST_PLACES": _UNKNOWN,
     "analysis.zeros:_MOST": "a pointer may be any then",
     "ad.checkpoint:_MANY": "a guess",
     "ad.best_again:_MOST_KEPT": _SPEED,

@@ -361,9 +361,57 @@ def test_words_of_numbers_that_are_read_as_integers_are_refused(source: str) -> 
             derivative(kernel(source, "c"))(X)
 
 
+@pytest.mark.parametrize("change", ["p[k] += 1L << 52;", "p[k] = (p[k] & 0xfffffffffffff) | 0x3ff0000000000000;"])
+def test_words_of_numbers_that_are_changed_where_integers_were_are_no_numbers(change: str) -> None:
+    f = kernel(
+        f"""double f(int n, const double *x) {{
+      double a[16], s = 0;
+      long *p = (long *)a;
+      for (int k = 0; k < n; k++) p[k] = k;
+      for (int k = 0; k < n; k++) s += p[k * 5 % n];
+      for (int k = 0; k < n; k++) a[k] = x[k] * x[k];
+      for (int k = 0; k < n; k++) {change}
+      for (int k = 0; k < n; k++) s += a[k] * x[0];
+      return s;
+    }}""",
+        "c",
+    )
+    assert np.isnan(jax.grad(f)(X)).any()
+    assert np.isnan(jax.jacfwd(f)(X)).any()
+
+
+@pytest.mark.parametrize("change", ["s += p[1];", "p[1] *= 2;", "p[0] = 0;"])
+def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
+    for derivative in (jax.grad, jax.jacfwd):
+        with pytest.raises(je.DifferentiationError, match="a part of a number"):
+            derivative(kernel(_reads_words("double", "float", change), "c"))(X)
+
+
 @pytest.mark.parametrize(
     ("body", "order"),
     [
+        (
+            """int *count = malloc(n * sizeof(double));
+        double *a = (double *)count;
+        memset(count, 0, n * sizeof(double));
+        for (int k = 0; k < 2 * n; k++) count[k * k % n]++;
+        for (int k = 0; k < n; k++) s += count[k] * x[k];
+        for (int k = 0; k < n; k++) a[k] = x[k] * x[k];
+        for (int k = 0; k < n; k++) s += a[k] * a[(k + 3) % n];
+        free(a);""",
+            1,
+        ),
+        (
+            """double *a = malloc(n * sizeof(double));
+        float *b = (float *)a;
+        for (int k = 0; k < n; k++) a[k] = x[k] * x[k];
+        for (int k = 0; k < n; k++) s += a[k];
+        for (int k = 0; k < n; k++) s += a[k] * a[(k + 1) % n];
+        for (int k = 0; k < 2 * n; k++) b[k] = (k % 3) * 0.5f;
+        for (int k = 0; k < 2 * n; k++) s += b[k] * x[k % n] * x[0];
+        free(a);""",
+            1,
+        ),
         (
             """void *room = malloc(n * sizeof(double));
         int *count = room;
@@ -387,8 +435,9 @@ def test_words_of_numbers_that_are_read_as_integers_are_refused(source: str) -> 
             1,
         ),
     ],
-    ids=["allocated", "any"],
+    ids=["cleared", "floats", "allocated", "any"],
 )
 def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:
-    source = f"#include <stdlib.h>\ndouble f(int n, const double *x) {{ double s = 0; {body} return s; }}"
+    head = "#include <stdlib.h>\n#include <string.h>\n"
+    source = head + f"double f(int n, const double *x) {{ double s = 0; {body} return s; }}"
     je.check_grads(kernel(source, "c"), (X,), order=order)

@@ -308,6 +308,8 @@ class BitChecks:
         of_numbers = value in self._computed or value in self.activity.varied
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
+                if self._in_frames and part.typed and other.typed and part.number == other.number:
+                    continue
                 if self.activity.numbers.are_apart(item, part, other):
                     continue
                 if self._in_frames and part.typed and other.typed and not of_numbers:
