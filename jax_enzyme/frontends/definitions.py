@@ -40,6 +40,7 @@ _LABEL = re.compile(r"""\b(?:__asm__|__asm|asm)\s*\(\s*((?:"[^"\n]*"\s*)+)\)""")
 _STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
+_INCLUDE_OF_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.M)
 _FOLDER = re.compile(r"-(?:I|iquote|isystem)=?(.*)")
 _HIDDEN = ("-include", "-imacros", "@")
 """Flags that stand for text which is not looked at."""
@@ -103,22 +104,29 @@ def renamed(source: Source, flags: Sequence[str]) -> Mapping[str, frozenset[str]
 
 
 def _texts(source: Source, flags: Sequence[str]) -> Iterator[_Text]:
-    """A source, and the files that it includes by names in quotes, directly or not."""
-    folders = [Path.cwd(), *_folders(flags)]
+    """A source, and the files that it includes, directly or not: by names in quotes, and in C by others from folders of
+    the flags. (In C++ there are libraries, which are large, and whose functions have other names.)"""
+    named = _folders(flags)
+    folders = [Path.cwd(), *named]
     own = _scanned(source.contents)
     yield own
     home = source.path.parent if source.path is not None else Path.cwd()
-    pending = [(home, name) for name in own.files]
+    pending = _sought(own, source.lang, (home, *folders), named)
     seen: set[str] = set()
     while pending:
-        home, name = pending.pop()
-        path = next((str(at) for folder in (home, *folders) if (at := folder / name).is_file()), None)
+        name, places = pending.pop()
+        path = next((str(at) for folder in places if (at := folder / name).is_file()), None)
         if path is None or (real := os.path.realpath(path)) in seen:
             continue
         seen.add(real)
         text = _scanned_file(real, os.stat(real).st_mtime_ns)
         yield text
-        pending += [(Path(path).parent, name) for name in text.files]
+        pending += _sought(text, source.lang, (Path(path).parent, *folders), named)
+
+
+def _sought(text: _Text, lang: str, beside: Sequence[Path], named: Sequence[Path]) -> list[tuple[str, Sequence[Path]]]:
+    """The files that a text includes, and where each may be."""
+    return [(n, beside) for n in text.files] + [(n, named) for n in (text.of_folders if lang == "c" else ())]
 
 
 def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
@@ -131,13 +139,15 @@ def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
 
 def hinted(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
     """The names, in lower case, that a source in C or C++ may define though its text does not show it: functions with
-    bodies in files that it includes by names in quotes, the words of the preprocessor's lines, and those without
-    parentheses behind them, of which macros, aliases and labels may make functions. None where flags stand for text."""
+    bodies in files that it includes, the words of the preprocessor's lines, and those without parentheses behind them,
+    of which macros, aliases and labels may make functions. None where flags or macros stand for text."""
     if source.lang not in ("c", "c++"):
         return frozenset()
     if any(flag.startswith(_HIDDEN) for flag in flags):
         return None
     own, *others = _texts(source, flags)
+    if any(_INCLUDE_OF_MACRO.search(text.text) for text in (own, *others)):
+        return None
     if source.lang == "c++":  # libraries in headers are large, and their functions have other names
         others = [text for text in others if _C_LINKAGE.search(text.text)]
     found = (text.defined | text.loose for text in (own, *others))
@@ -172,10 +182,12 @@ def _folders(flags: Sequence[str]) -> list[Path]:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text, the files that it includes, and its macros that put one name for another."""
+    """A text, the files that it includes by names in quotes and by others, and its macros that put one name for
+    another."""
 
     text: str
     files: tuple[str, ...]
+    of_folders: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
 
     @cached_property
@@ -223,7 +235,7 @@ def _scanned_file(path: str, changed: int) -> _Text:
 def _scanned(contents: bytes) -> _Text:
     text = contents.decode(errors="replace")
     macros = ((macro.lower(), name.lower()) for macro, name in _RENAMES.findall(text))
-    return _Text(text, tuple(_INCLUDE.findall(text)), tuple(macros))
+    return _Text(text, tuple(_INCLUDE.findall(text)), tuple(_INCLUDE_OF_FOLDERS.findall(text)), tuple(macros))
 
 
 def _word_set(text: str) -> frozenset[str]:

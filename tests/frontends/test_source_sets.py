@@ -802,11 +802,14 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
         listed__c=f"{make}#define LIST X(other) X({name})\n#define X(n) MAKE(n)\nLIST\n",
         alias__c=f'{body}extern __typeof(own) {name} __attribute__((alias("own")));\n',
         split__c=own.replace(name, f"{name[:2]}\\\n{name[2:]}"),
+        macro__c='#define FILE "own.c"\n#include FILE\n',
+        paste__h=f"#define PASTE(a) {name[:2]}##a\n",
+        angle__c=f"#include <paste.h>\n{own.replace(name, f'PASTE({name[2:]})')}",
         linked__cpp=f'#define C(a, b) a##b\nextern "C" {pasted.replace("P(H", f"C({name[:2]}")}',
     )
     hidden = [one for one in hidden if not one.endswith(".h")][: None if name == "round" else 1]
     for sources in (paths[:2], *paths[2:], *([paths[0], one] for one in hidden)):
-        assert "5.000000e+00" in load(sources, "step").ir
+        assert "5.000000e+00" in load(sources, "step", flags=(f"-I{Path(paths[0]).parent}",)).ir
     assert "5.000000e+00" not in load(paths[0], "step").ir
 
 
