@@ -22,6 +22,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.transform.common_rows import set_rows_apart
 from jax_enzyme.transform.named_choices import note_choices
@@ -204,8 +205,8 @@ class _Choice:
                 for value in site.arguments:
                     total *= int_value(value) or 0
                 return total or None
-            case I.Select():
-                sizes = {self._size(v) for v in site.operands[1:]}
+            case I.Select() | I.Phi():
+                sizes = {self._size(v) for v in reached(I.merged(site), I.merged) if not I.merged(v)}
                 return sizes.pop() if len(sizes) == 1 else None
             case _:
                 return None

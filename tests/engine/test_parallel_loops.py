@@ -1396,6 +1396,53 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "sums in one of two arrays, which data chose before": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *a = calloc(64, 8), *b = calloc(64, 8), *h;
+  if (x[0] > 0.5) {
+    h = a;
+    for (int i = 0; i < 9; i++) b[i] = x[i];
+  } else {
+    h = b;
+    for (int i = 0; i < 9; i++) a[i] = x[i] * x[i];
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double v = exp(sin(x[i]));
+#pragma omp atomic
+    h[i * 7 & 63] += v;
+  }
+  for (int i = 0; i < n; i++) y[i] = x[i] + h[i & 63] + a[i & 7] * b[i & 7];
+  free(a), free(b);
+}""",
+        "pjv",
+    ),
+    "rows of a sparse matrix that is kept, in chunks": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int *row = malloc((n + 1) * 4);
+  double *a = malloc(n * 5 * 8), *q = malloc(n * 8);
+  row[0] = 0;
+  for (int i = 0; i < n; i++) row[i + 1] = row[i] + 3 + i % 3;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++)
+    for (int j = row[i]; j < row[i + 1]; j++) a[j] = sin(x[i] * (j - row[i] + 1));
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int i = 0; i < n; i++) {
+    double s = 0;
+    for (int j = row[i]; j < row[i + 1]; j++) s += exp(a[j] * x[i]);
+    q[i] = s;
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = sin(q[i]) * exp(q[i]);
+  free(row), free(a), free(q);
+}""",
+        "pjv",
+        all=True,
+    ),
     "sums in memory that is made only sometimes": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {

@@ -28,9 +28,14 @@ def _may_meet(recipes: Recipes, item: MemoryObject) -> bool:
     """May two iterations of a marked loop touch the same place of an object that one of them writes?"""
     module = recipes.points_to.module
     for loop in recipes.code.loops.all:
-        if any(Mark.PARALLEL in marks_of(module, latch.terminator) for latch in loop.latches):
+        marks = {mark for latch in loop.latches for mark in marks_of(module, latch.terminator)}
+        if Mark.PARALLEL in marks:
             inside = [a for a in recipes.memory.inside(loop) if recipes.points_to.may_meet(a.objects, (item,))]
-            if any(a.writes for a in inside) and not _is_divided(recipes, item, inside, loop):
+            written = [a for a in inside if a.writes]
+            # Data may say where iterations write: then the directive says that they do not meet.
+            if Mark.EXCLUSIVE in marks and Mark.REVERSED not in marks and is_common(item.site):
+                written = [a for a in written if recipes.block_of.get(a.pointer) not in loop.blocks]
+            if written and not _is_divided(recipes, item, inside, loop):
                 return True
     return False
 
