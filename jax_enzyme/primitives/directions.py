@@ -66,7 +66,8 @@ class _Grouped:
     def apart(self, result: Any) -> Any:
         """A result with its directions in the dimension of the batch."""
         moved = jnp.moveaxis(result, -1, self.dim + 1)
-        whole = moved.reshape(*result.shape[: self.dim], -1, *moved.shape[self.dim + 2 :])
+        padded = self.sizes[self.dim] * self.lanes  # no -1: an array may have no elements
+        whole = moved.reshape(*result.shape[: self.dim], padded, *moved.shape[self.dim + 2 :])
         return lax.slice_in_dim(whole, 0, self.count, axis=self.dim)
 
     def repeated(self, result: Any) -> Any:

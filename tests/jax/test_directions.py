@@ -33,6 +33,11 @@ void product(int n, const double *a, const double *b, double *c)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < 3; j++) c[i + n * j] = a[i + n * j] * b[j] + a[i];
 }
+void added(int n, int m, const double *a, const double *x, double *y)
+{
+    for (int j = 0; j < m; j++) y[j] = 2 * x[j];
+    for (int i = 0; i < n; i++) y[i % m] += a[i];
+}
 """
 
 
@@ -108,6 +113,13 @@ def test_arrays_of_fortran() -> None:
 
     for jacobian in (jax.jacfwd, jax.jacrev):
         _close(jacobian(product, (0, 1))(a, b), jacobian(model, (0, 1))(a, b))
+
+
+def test_an_argument_of_no_elements() -> None:
+    added = je.kernel(_SOURCE, "added", "n: i32, m: i32, a: f64[n], x: f64[m], out y: f64[m]", lang="c")
+    by_a, by_x = jax.jacrev(added, (0, 1))(jnp.zeros(0), jnp.ones(4))
+    assert by_a.shape == (4, 0)
+    _close(by_x, 2 * jnp.eye(4))
 
 
 def test_a_failure_is_one_of_all_directions() -> None:
