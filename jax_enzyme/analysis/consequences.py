@@ -184,12 +184,14 @@ class Consequences:
     def of(self, start: Iterable[Item], within: Callable[[Item], bool] | None = None) -> Iterator[I.Instruction]:
         """What carries a derivative and depends on instructions of which something is otherwise: on what they choose or
         return, on where they go or write. `within` says what is followed."""
-        found = Reached[Item](start, within)
-        for item in found:
-            if isinstance(item, I.Instruction) and self._carries(item):
-                yield item
-            else:
-                found.add(self._next(item))
+        found = Reached[Item]((), within)
+        for first in start:
+            found.add((first,))
+            for item in found:
+                if isinstance(item, I.Instruction) and self._carries(item):
+                    yield item
+                else:
+                    found.add(self._next(item))
 
     def carry(self, start: Iterable[Item], within: Callable[[Item], bool] | None = None) -> bool:
         """Whether there is any."""
@@ -201,7 +203,7 @@ class Consequences:
         """Whether something that carries a derivative depends on questions of two kinds at once. A choice between what
         depends on the one kind and what depends on the other depends on one at a time."""
         before, also = (self._followed(questions, within) for questions in (one, other))
-        if self.carry([item for item in before if self._meet(item, before, also)], within):
+        if self.carry((item for item in before if self._meet(item, before, also)), within):
             return True
         before, also = (self._chosen(questions) for questions in (one, other))
         return any(
@@ -228,12 +230,14 @@ class Consequences:
         found = Reached[Item]((), within)
 
         def add(source: Item, items: Iterable[Item]) -> None:
-            for item in filter(within, items):
-                before.setdefault(item, set()).add(source)
-                found.add((item,))
+            # There are many more steps than things: each step costs a look-up, and the rest is asked once for a thing.
+            found.add(items)
+            for item in items:
+                if item in found.all:
+                    before.setdefault(item, set()).add(source)
 
         for question in questions:
-            add(question, self.used(question))
+            add(question, tuple(self.used(question)))
         for item in found:
             if not (isinstance(item, I.Instruction) and self._carries(item)):
                 add(item, self._next(item))
@@ -295,7 +299,12 @@ class Consequences:
             return False
         return any(self._activity.memory(v) for v in call.operands if not isinstance(v, Function))
 
-    def _next(self, item: Item) -> Iterable[Item]:
+    @remembered
+    def _next(self, item: Item) -> tuple[Item, ...]:
+        """What depends on an item directly, each once: many questions come by the same items."""
+        return tuple(dict.fromkeys(self._dependent(item)))
+
+    def _dependent(self, item: Item) -> Iterable[Item]:
         match item:
             case MemoryObject():
                 return (more for reader in self._ways.readers(item) for more in self._read(reader))

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from jax_enzyme.ad.derive import derive
+from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis import digits, escaped, memory, single_values, words
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.consequences import Consequences
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.equality import exact_comparisons
 from jax_enzyme.analysis.evaluation import Effort
@@ -523,3 +525,37 @@ def looks(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_rows_that_iterations_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
     assert looks(40, monkeypatch) <= 2.2 * looks(20, monkeypatch)
+
+
+SIDES = """
+  %p{i} = getelementptr double, ptr %x, i64 {i}
+  %v{i} = load double, ptr %p{i}
+  %b{i} = fcmp olt double %v{i}, 0.0
+  %a{i} = fcmp ogt double %v{i}, 0.0
+  %s{i} = select i1 %b{i}, double 2.0, double 3.0
+  %t{i} = select i1 %a{i}, double 4.0, double 5.0
+  %m{i} = fadd double %n{before}, %s{i}
+  %n{i} = fadd double %m{i}, %t{i}
+"""
+
+
+def followed(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often it is asked what a value is used for, where numbers are held against 0 from both sides and what that
+    chooses comes together in one factor."""
+    asked: list[object] = []
+    used = Consequences.used
+    monkeypatch.setattr(Consequences, "used", lambda self, value: asked.append(value) or used(self, value))
+    module = parse(
+        "define void @f(ptr noalias %x, ptr noalias %y) {\n  %n0 = fadd double 1.0, 1.0\n"
+        + "".join(SIDES.format(i=i, before=i - 1) for i in range(1, count + 1))
+        + f"  %r = fmul double %n{count}, %v1\n  store double %r, ptr %y\n  ret void\n}}"
+    )
+    buffers = (Buffer("x", "f64", (count + 1,), "in"), Buffer("y", "f64", (), "out"))
+    found = general(ArrayFunction(module, "f", buffers), Vjp((True, False), (False, True)), standard())
+    monkeypatch.undo()
+    assert [c.proved for c in found.comparisons] == [False]  # no place tells them apart
+    return len(asked)
+
+
+def test_what_comes_of_questions_about_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert followed(20, monkeypatch) <= 2.2 * followed(10, monkeypatch)
