@@ -38,6 +38,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.marks import has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, Uses, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -169,18 +170,15 @@ class _Search:
             return None
         joins: dict[I.Phi | I.Select, BasicBlock] = {}
         chosen: set[Value] = set()
-        pending = [ends[1]]
-        while pending:
-            value = pending.pop()
-            if value is phi or value in joins:
-                continue
+        found = Reached([ends[1]], lambda v: v is not phi)
+        for value in found:
             if self._home.get(value) not in loop.blocks or not isinstance(value, I.Phi | I.Select):
                 chosen.add(value)
             elif isinstance(value, I.Phi) and self._home[value] is loop.header:
                 return None
             else:
                 joins[value] = self._home[value]
-                pending += I.merged(value)
+                found.add(I.merged(value))
         candidate = chosen.pop() if len(chosen) == 1 else None
         if not joins or not isinstance(candidate, I.Instruction) or self._home[candidate] not in loop.blocks:
             return None
@@ -204,13 +202,9 @@ class _Search:
     def _needed(self, loop: Loop, value: I.Instruction) -> tuple[tuple[I.Instruction, ...], dict[I.Phi, int]] | None:
         """What a value is computed from in a loop, in order, with counters and their steps; None where there is more,
         or no arithmetic, which is not worth it."""
-        parts: set[Value] = set()
         counters: dict[I.Phi, int] = {}
-        pending: list[Value] = [value]
-        while pending:
-            part = pending.pop()
-            if part in parts or part in counters or self._home.get(part) not in loop.blocks:
-                continue
+        parts = Reached[Value]([value], lambda v: self._home.get(v) in loop.blocks)
+        for part in parts:
             if isinstance(part, I.Phi):
                 ends = loop.ends(part) if self._home[part] is loop.header else None
                 step = None if ends is None else step_to(ends[1], part)
@@ -218,11 +212,10 @@ class _Search:
                     return None
                 counters[part] = step
             elif isinstance(part, (*_PLAIN, I.Load, I.Call)):
-                parts.add(part)
-                pending += part.operands
+                parts.add(part.operands)
             else:
                 return None
-        order = [i for b in self._loops.blocks(loop) for i in b.instructions if i in parts]
+        order = [i for b in self._loops.blocks(loop) for i in b.instructions if i in parts and i not in counters]
         if not any(isinstance(i, I.BinaryOp | I.Call) and T.is_float(i.type) for i in order):
             return None
         return tuple(order), counters

@@ -42,7 +42,7 @@ from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, STEPS, name_equalities
-from jax_enzyme.transform.rewriting import drop_edge, place, remove_dead, remove_unreachable
+from jax_enzyme.transform.rewriting import drop_edge, place, remove_dead, remove_unreachable, replace_operands
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,7 @@ class _Comparisons:
         for function in module.functions.values():
             if any(i in never for i in function.instructions()):
                 _go_on_counting(function, never)
-                for instruction in function.instructions():
-                    instruction.operands = [never.get(v, v) for v in instruction.operands]
+                replace_operands(function.instructions(), never)
                 _go_straight(function)
                 remove_dead(function)
         return replace(self._base, module=module)
@@ -304,8 +303,7 @@ def _go_on_counting(function: Function, comparisons: Container[Value]) -> None:
     ]
     needed = reached(counts, lambda i: (v for v in i.operands if isinstance(v, I.Instruction) and v in decided))
     copies: dict[Value, I.Instruction] = {i: with_operands(i, i.operands) for i in needed if i in decided}
-    for instruction in (*copies.values(), *counts):
-        instruction.operands = [copies.get(v, v) for v in instruction.operands]
+    replace_operands((*copies.values(), *counts), copies)
     for block in function.blocks:
         block.instructions = [j for i in block.instructions for j in ((i, copies[i]) if i in copies else (i,))]
 

@@ -11,8 +11,7 @@ What an iteration reads, it has written itself; so the variable may as well lie 
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import callee_name
@@ -28,26 +27,21 @@ _MEMORY = (Effect.IGNORED, Effect.MEMORY_COPY, Effect.MEMORY_SET)
 class Instances:
     """The variables of one function that begin in one place, before all that is done with them."""
 
-    def __init__(self, cfg: Cfg, dominators: Dominators) -> None:
-        self._cfg = cfg
-        self._dominators = dominators
-        self._home: dict[I.Instruction, tuple[BasicBlock, int]] = {}
+    def __init__(self, loops: Loops) -> None:
+        self._loops = loops
         self._starts: dict[Value, I.Call] = {}
         marks: dict[Value, list[I.Call]] = {}
-        for block in cfg.rpo:
-            for call in block.instructions:
-                if isinstance(call, I.Call) and callee_name(call).startswith(_START):
-                    marks.setdefault(call.operands[-2], []).append(call)
+        for call in (i for block in loops.cfg.rpo for i in block.instructions):
+            if isinstance(call, I.Call) and callee_name(call).startswith(_START):
+                marks.setdefault(call.operands[-2], []).append(call)
         alone = {v: starts[0] for v, starts in marks.items() if isinstance(v, I.Alloca) and len(starts) == 1}
         if not alone:
             return
         users: dict[Value, list[I.Instruction]] = {v: [] for v in alone}
-        for block in cfg.rpo:
-            for position, instruction in enumerate(block.instructions):
-                self._home[instruction] = block, position
-                for operand in instruction.operands:
-                    if operand in users:
-                        users[operand].append(instruction)
+        for instruction in loops.home:
+            for operand in instruction.operands:
+                if operand in users:
+                    users[operand].append(instruction)
         for variable, start in alone.items():
             if all(self._is_within(user, variable, start) for user in users[variable]):
                 self._starts[variable] = start
@@ -58,18 +52,18 @@ class Instances:
 
     def meet(self, first: I.Instruction, second: I.Instruction, variable: Value) -> bool:
         """May control come from one access to another before the variable begins anew?"""
-        block, position = self._home[first]
-        other, later = self._home[second]
+        home = self._loops.home
+        (block, position), (other, later) = home[first], home[second]
         if block is other and later > position:
             return True
-        return other in self._after(block, self._home[self._starts[variable]][0])
+        return other in self._after(block, home[self._starts[variable]][0])
 
     @remembered
     def _after(self, block: BasicBlock, start: BasicBlock) -> frozenset[BasicBlock]:
         """The blocks that control may come to from the end of one without passing the mark."""
 
         def following(one: BasicBlock) -> list[BasicBlock]:
-            return [b for b in self._cfg.succs[one] if b is not start]
+            return [b for b in self._loops.cfg.succs[one] if b is not start]
 
         return frozenset(reached(following(block), following))
 
@@ -89,5 +83,4 @@ class Instances:
                     return True
             case _:
                 return False
-        (block, position), (home, mark) = self._home[user], self._home[start]
-        return position > mark if block is home else self._dominators.dominates(home, block)
+        return self._loops.precedes(start, user)

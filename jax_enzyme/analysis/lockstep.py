@@ -25,7 +25,6 @@ before, where it is an integer or an address (a number); or any (None).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from math import prod
 
 from jax_enzyme.analysis.accesses import Access
@@ -34,7 +33,6 @@ from jax_enzyme.analysis.digits import overlap
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.extents import argument_size, room
 from jax_enzyme.analysis.independence import Independence
-from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
@@ -313,7 +311,7 @@ class InLockstep(Independence):
         """The writes of one iteration and the accesses of others that may touch the same, pair by pair: none for row i
         of a matrix, where all read row j."""
         pairs = ((write, a) for write in inside if write.writes for a in inside)
-        return [(write, a) for write, a in pairs if not self._later.are_divided(write, a, loop)]
+        return [(write, a) for write, a in pairs if not self._alias.later.are_divided(write, a, loop)]
 
     def _are_undisturbed(self, stores: Mapping[I.Store, I.Load], inside: list[Access]) -> bool:
         """Is each number stored again before another one of the object is loaded or stored? Then each is added to for
@@ -327,10 +325,6 @@ class InLockstep(Independence):
             if not others.isdisjoint(row[row.index(load) + 1 : row.index(store)]):
                 return False
         return True
-
-    @cached_property
-    def _later(self) -> LaterWrites:
-        return LaterWrites(self._facts, self._layout)
 
     def _renewal(self, item: MemoryObject, inside: list[Access], loop: Loop) -> tuple[Renewed, int, int] | None:
         """How an object is renewed, where all its numbers are of one size and lie at multiples of that, with it and the

@@ -119,19 +119,9 @@ class _Way:
         for call in (i for b in self.loop.blocks for i in b.instructions if callee_name(i) == SECTION):
             if (number := self._number(call.operands[0])) is not None:
                 self.given[call] = number
-        self.edges: set[tuple[BasicBlock, BasicBlock]] = set()
-        self.blocks: set[BasicBlock] = set()
-        pending = [self.loop.header]
-        while pending:
-            block = pending.pop()
-            if block in self.blocks or block not in self.loop:
-                continue
-            self.blocks.add(block)
-            for target in self._following(block):
-                self.edges.add((block, target))
-                if target is not self.loop.header:
-                    pending.append(target)
-        self.home = {i: b for b in self.blocks for i in b.instructions}
+        blocks = reached([self.loop.header], self._following, self.loop.blocks.__contains__)
+        self.edges = {(block, target) for block in blocks for target in self._following(block)}
+        self.home = {i: b for b in blocks for i in b.instructions}
 
     def _following(self, block: BasicBlock) -> Iterable[BasicBlock]:
         last = block.terminator

@@ -18,9 +18,9 @@ from jax_enzyme.analysis.accesses import closure
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.file_uses import FileUse, file_uses
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call
 from jax_enzyme.ir import instructions as I
@@ -74,10 +74,8 @@ def drawn_number(points_to: PointsTo, activity: Activity, rules: Rules) -> I.Cal
 def _comes_first(module: Module, first: I.Instruction, second: I.Instruction) -> bool:
     """Whether one instruction has run whenever another one does: where both are in one function."""
     for function in module.functions.values():
-        home = {i: (block, n) for block in function.blocks for n, i in enumerate(block.instructions)}
-        if first in home and second in home:
-            (block, at), (other, later) = home[first], home[second]
-            return at < later if block is other else Dominators(Cfg(function)).dominates(block, other)
+        if first in (own := set(function.instructions())) and second in own:
+            return Loops.of(function).precedes(first, second)
     return False
 
 

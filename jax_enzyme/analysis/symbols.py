@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable
 from jax_enzyme.analysis.folding import wrapped
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, ConstantNull, Value, is_zero
 
 _AT_CONSTANTS: dict[str, Callable[..., float]] = {
@@ -348,14 +349,11 @@ def _is_square(x: Term) -> bool:
 
 
 def _is_never_negative(x: Term) -> bool:
-    work = [x]
-    while work:
-        term = work.pop()
-        if term.operation == "fadd":
-            work += term.parts
-        elif not _is_square(term) and not (term.operation == "call" and term.detail in NEVER_NEGATIVE):
-            return False
-    return True
+    return all(
+        _is_square(term) or (term.operation == "call" and term.detail in NEVER_NEGATIVE)
+        for term in reached([x], lambda t: t.parts if t.operation == "fadd" else ())
+        if term.operation != "fadd"
+    )
 
 
 def _ordered(x: Term, y: Term) -> tuple[Term, Term]:

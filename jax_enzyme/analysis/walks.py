@@ -21,6 +21,7 @@ from jax_enzyme.analysis.writes import Counter, Written, joined_zeros, repeated
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import bottom_up
 from jax_enzyme.ir.values import BasicBlock, int_value
 from jax_enzyme.rules.effects import Effect
 
@@ -284,15 +285,10 @@ class Walk:
 
     def _depends(self, term: Term, own: set[int], known: dict[Term, bool]) -> bool:
         """Whether a term is made of what is new in every iteration: values of the blocks of the loop."""
-        stack = [term]
-        while stack:
-            top = stack[-1]
-            missing = [p for p in top.parts if p not in known]
-            stack += missing
-            if not missing:
-                detail = stack.pop().detail
-                new = isinstance(detail, tuple) and len(detail) == 2 and detail[1] in own
-                known[top] = new or any(known[p] for p in top.parts)
+        for part, _ in bottom_up(term, lambda t: t.parts, known):
+            detail = part.detail
+            new = isinstance(detail, tuple) and len(detail) == 2 and detail[1] in own
+            known[part] = new or any(known[p] for p in part.parts)
         return known[term]
 
     def _counts(self, loop: Loop, block: BasicBlock) -> bool:

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.extents import allocation_size, argument_size
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
@@ -71,10 +70,10 @@ def _found(root: Function, buffers: tuple[Buffer, ...]) -> Iterator[tuple[_Memor
     if not sites:
         return
     users = uses(root)
-    order: _Order | None = None
+    order: Loops | None = None
     for memory in filter(None, [_memory(site, users) for site in sites]):
         for copy, buffer in _with_buffers(memory, buffers):
-            order = order or _Order(root)
+            order = order or Loops.of(root)
             is_buffer = _is_input if copy in memory.copied_in else _is_output
             if is_buffer(memory, copy, buffer, users, order):
                 yield memory, buffer
@@ -138,13 +137,13 @@ def _may_be_output(memory: _Memory, buffer: Buffer) -> bool:
     return buffer.io == "out" and all(is_fit(T.scalar(type_)) for type_ in stored)
 
 
-def _is_input(memory: _Memory, copy: I.Call, buffer: Argument, users: Uses, order: _Order) -> bool:
-    return _is_only_read(buffer, users) and all(order.comes_before(copy, read) for read in memory.reads)
+def _is_input(memory: _Memory, copy: I.Call, buffer: Argument, users: Uses, order: Loops) -> bool:
+    return _is_only_read(buffer, users) and all(order.precedes(copy, read) for read in memory.reads)
 
 
-def _is_output(memory: _Memory, copy: I.Call, buffer: Argument, users: Uses, order: _Order) -> bool:
+def _is_output(memory: _Memory, copy: I.Call, buffer: Argument, users: Uses, order: Loops) -> bool:
     alone = [user for user, _ in users.get(buffer, ())] == [copy]
-    return alone and not order.succeeds_without(copy, memory.writes)
+    return alone and not _succeeds_without(order, copy, memory.writes)
 
 
 def _is_only_read(buffer: Argument, users: Uses) -> bool:
@@ -163,32 +162,22 @@ def _is_only_read(buffer: Argument, users: Uses) -> bool:
     return True
 
 
-class _Order:
-    """What comes before what in a function."""
-
-    def __init__(self, root: Function) -> None:
-        self._dominators = Dominators(Cfg(root))
-        self._place = {i: (b, n) for b in root.blocks for n, i in enumerate(b.instructions)}
-
-    def comes_before(self, first: I.Instruction, second: I.Instruction) -> bool:
-        """Has the first one been done whenever control comes to the second?"""
-        (block, at), (other, then) = self._place[first], self._place[second]
-        return at < then if block is other else self._dominators.dominates(block, other)
-
-    def succeeds_without(self, stop: I.Instruction, starts: list[I.Instruction]) -> bool:
-        """May the function return without failing, behind one of some instructions, and not come by `stop` between?"""
-        block, at = self._place[stop]
-        begun = {self._place[s][0] for s in starts if self._place[s][0] is not block or self._place[s][1] > at}
-        edges = Reached[_Edge]((b, after) for b in begun for after in b.successors)
-        if any(not b.successors for b in begun):
+def _succeeds_without(order: Loops, stop: I.Instruction, starts: list[I.Instruction]) -> bool:
+    """May the function return without failing, behind one of some instructions, and not come by `stop` between?"""
+    if stop not in order.home:
+        return True
+    block, at = order.home[stop]
+    begun = {b for b, n in (order.home[s] for s in starts if s in order.home) if b is not block or n > at}
+    edges = Reached[_Edge]((b, after) for b in begun for after in b.successors)
+    if any(not b.successors for b in begun):
+        return True
+    for source, here in edges:
+        if here is block:
+            continue
+        if isinstance(here.terminator, I.Return) and not _fails(here, source):
             return True
-        for source, here in edges:
-            if here is block:
-                continue
-            if isinstance(here.terminator, I.Return) and not _fails(here, source):
-                return True
-            edges.add((here, after) for after in here.successors)
-        return False
+        edges.add((here, after) for after in here.successors)
+    return False
 
 
 def _fails(end: BasicBlock, source: BasicBlock) -> bool:

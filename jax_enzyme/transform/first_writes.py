@@ -23,6 +23,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import zero
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.module import Function, callee_name, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.transform.rewriting import replace_values
 
@@ -99,12 +100,12 @@ class _Search:
         """All loads and stores of a buffer whose address goes nowhere else."""
         loads: list[I.Load] = []
         stores: list[I.Store] = []
-        work: list[Value] = [buffer]
-        while work:
-            for user, index in self._users.get(work.pop(), ()):
+        addresses = Reached[Value]([buffer])
+        for address in addresses:
+            for user, index in self._users.get(address, ()):
                 match user:
                     case I.GetElementPtr() if index == 0:
-                        work.append(user)
+                        addresses.add([user])
                     case I.Load() if I.is_plain(user):
                         loads.append(user)
                     case I.Store() if index == 1 and I.is_plain(user):

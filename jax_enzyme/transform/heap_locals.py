@@ -22,13 +22,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached, reached
@@ -123,7 +123,7 @@ class _Move:
         self._function = function
         self._layout = layout
         self._declarations = Declarations(module)
-        self._dominance = Dominance(function)
+        self._order = Loops.of(function)
         self._saves = [i for i in function.instructions() if callee_name(i).startswith("llvm.stacksave")]
         self._restores = [i for i in function.instructions() if callee_name(i).startswith("llvm.stackrestore")]
         self._replaced: dict[Value, Value] = {}
@@ -155,26 +155,16 @@ class _Move:
 
     def _save_of(self, alloca: I.Alloca) -> I.Instruction | None:
         """The nearest `stacksave` that is run before the variable is made, every time."""
-        home, _ = self._dominance.position[alloca]
         best: I.Instruction | None = None
         for save in self._saves:
-            block, index = self._dominance.position[save]
-            before = index < self._dominance.position[alloca][1] if block is home else True
-            if not before or not self._dominance.dominates(block, home) or self._repeats(alloca, save):
-                continue
-            if best is None or self._is_after(save, best):
+            is_before = self._order.precedes(save, alloca) and not self._repeats(alloca, save)
+            if is_before and (best is None or self._order.precedes(best, save)):
                 best = save
         return best
 
-    def _is_after(self, save: I.Instruction, other: I.Instruction) -> bool:
-        block, index = self._dominance.position[save]
-        before, at = self._dominance.position[other]
-        return index > at if block is before else self._dominance.dominates(before, block)
-
     def _repeats(self, alloca: I.Alloca, save: I.Instruction | None) -> bool:
         """Whether the variable can be made twice without the `stacksave` in between."""
-        home, _ = self._dominance.position[alloca]
-        wall = None if save is None else self._dominance.position[save][0]
+        home, wall = self._block(alloca), None if save is None else self._block(save)
         return home in reached(home.successors, lambda block: block.successors, lambda block: block is not wall)
 
     def _allocate(self, alloca: I.Alloca) -> Value:

@@ -29,6 +29,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
@@ -62,18 +63,17 @@ def input_writes(function: ArrayFunction) -> list[InputWrite]:
 
 def accesses_behind(pointer: Argument, function: Function) -> Iterator[I.Instruction]:
     """What a function, and the defined ones that it calls, do with a pointer, but for passing it on to them."""
-    pending = [(function, pointer)]
-    for code, parameter in pending:
-        users = uses(code)
-        behind: list[Value] = [parameter]
+    pointers = Reached([(function, pointer)])
+    for code, parameter in pointers:
+        users, behind = uses(code), Reached[Value]([parameter])
         for value in behind:
             for user, _ in users.get(value, ()):
                 match user:
                     case I.GetElementPtr() | I.Select() | I.Phi():
-                        behind += [user] if user not in behind else []
+                        behind.add([user])
                     case I.CallBase(callee=Function(blocks=[_, *_]) as callee):
                         given = zip(callee.arguments, user.arguments, strict=True)
-                        pending += [(callee, p) for p, a in given if a is value and (callee, p) not in pending]
+                        pointers.add((callee, p) for p, a in given if a is value)
                     case _:
                         yield user
 

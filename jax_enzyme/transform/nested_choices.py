@@ -25,8 +25,9 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, zero
 from jax_enzyme.ir.module import Function, Uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
-from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.rewriting import phis, replace_operands
 
 _STRICT = {"olt": "ogt", "ogt": "olt"}
 _LOOSE = {"ole": "oge", "oge": "ole", "ule": "uge", "uge": "ule"}
@@ -108,19 +109,17 @@ def steps_of(
     """What a phi of a loop's header comes to in an iteration, with the blocks: changes of it, and phis that join these.
     None where it is not changed, or where something else asks for it; who `is_change` says None of may."""
     ends = loop.ends(phi)
-    steps: dict[Value, BasicBlock] = {phi: loop.header}
-    pending: list[Value] = [phi]
-    while pending:
-        value = pending.pop()
+    found = Reached[Value]([phi])
+    for value in found:
         for user, index in used.get(value, ()):
             if home[user] not in loop:
                 if ends is None or value is not ends[1]:
                     return None
             elif (changes := isinstance(user, I.Phi) or is_change(user, index)) is False:
                 return None
-            elif changes and user not in steps:
-                steps[user] = home[user]
-                pending.append(user)
+            elif changes:
+                found.add([user])
+    steps = {step: home[step] for step in found.all}
     joins = [s for s in steps if isinstance(s, I.Phi) and s is not phi]
     ways_meet = len({steps[j] for j in joins}) == len(joins) and all(v in steps for j in joins for v in j.operands)
     is_changed = ends is not None and ends[1] in steps and len(joins) + 1 < len(steps)
@@ -184,17 +183,11 @@ def _goes_with(search: Search, leader: Search) -> bool:
 def _join(root: Function, loop: Loop, group: list[Search], leader: Search, relation: str) -> None:
     worst = const_float(leader.held.type, -inf if relation[1] == "g" else inf)
     starts: dict[Value, Value] = {s.held: worst if s is leader else zero(s.held.type) for s in group}
-    for block in loop.blocks:
-        for instruction in block.instructions:
-            instruction.operands[:] = [starts.get(v, v) for v in instruction.operands]
+    replace_operands((i for b in loop.blocks for i in b.instructions), starts)
     latch = loop.latches[0]
-    at = Builder(BasicBlock())
+    at = Builder.at_end(latch)
     better = at.fcmp(relation, leader.last, leader.held)
     left: dict[Value, Value] = {s.last: at.select(better, s.last, s.held) for s in group}
-    latch.instructions[-1:-1] = at.block.instructions
     for search in group:
         search.held.incoming = [(left[v] if b is latch else v, b) for v, b in search.held.incoming]
-    for block in root.blocks:
-        if block not in loop:
-            for instruction in block.instructions:
-                instruction.operands[:] = [left.get(v, v) for v in instruction.operands]
+    replace_operands((i for b in root.blocks if b not in loop for i in b.instructions), left)

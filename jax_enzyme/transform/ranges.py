@@ -36,7 +36,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.helpers import JOIN
-from jax_enzyme.transform.rewriting import local
+from jax_enzyme.transform.rewriting import local, replace_operands
 from jax_enzyme.transform.shared_loops import RUN, WORTH, Sharing, stretch_arguments, structure
 from jax_enzyme.transform.touched_pages import Pages, conflict, mark_pages
 
@@ -340,7 +340,8 @@ class InRanges(Sharing):
                 Builder(source).br(behind)
             at = Builder(behind)
             way = at.phi(T.I64, ways)
-        self._replace(self._joined(at, slots))
+        outside = (i for b in self._root.blocks if b not in loop for i in b.instructions)
+        replace_operands(outside, self._joined(at, slots))
         self._leave(at, way, blocks)
 
     def _leave_nothing(self, at: Builder, slots: Value) -> None:
@@ -389,12 +390,6 @@ class InRanges(Sharing):
 
     def _result(self, at: Builder, slots: Value, index: int, number: int, type_: T.Type) -> Value:
         return at.load(type_, at.offset(slots, index * self._slot_size + number * CELL), CELL)
-
-    def _replace(self, replaced: Mapping[Value, Value]) -> None:
-        for block in self._root.blocks:
-            if block not in self._share.loop:
-                for instruction in block.instructions:
-                    instruction.operands[:] = [replaced.get(v, v) for v in instruction.operands]
 
 
 def _neutral(sum_: Chain) -> Value | None:

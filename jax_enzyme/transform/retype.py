@@ -37,6 +37,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, of_module
 from jax_enzyme.ir.builder import Builder, const_float, zero
 from jax_enzyme.ir.clone import clone, twin_of
 from jax_enzyme.ir.module import Function, Module, Uses, take_apart, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_extremes import choose_extremes
@@ -45,7 +46,7 @@ from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
 from jax_enzyme.transform.moved_words import may_be_read_apart, read_apart
 from jax_enzyme.transform.number_fields import name_numbers
-from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, substitute
+from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, replace_operands, substitute
 
 
 def retype(function: ArrayFunction) -> ArrayFunction:
@@ -148,16 +149,12 @@ class _Retyping:
                     self.webs.append((web, type_))
 
     def _grow(self, function: Function, start: I.Instruction, users: Uses) -> _Web:
-        web = _Web(function)
-        pending = [start]
-        while pending:
-            value = pending.pop()
-            if value in web.members or value in web.stores:
-                continue
+        web, found = _Web(function), Reached([start])
+        for value in found:
             if isinstance(value, I.Store):
                 web.stores[value] = None
                 self._note_access(web, value, value.operands[1], value.operands[0].type)
-                pending += self._origins(web, [value.operands[0]])
+                found.add(self._origins(web, [value.operands[0]]))
                 continue
             web.members[value] = None
             match value:
@@ -166,11 +163,11 @@ class _Retyping:
                 case I.Cast():
                     web.known.add(T.scalar(value.operands[0].type))
                 case I.Phi() | I.Freeze() | I.Select():
-                    pending += self._origins(web, I.merged(value))
+                    found.add(self._origins(web, I.merged(value)))
                 case _:
-                    pending += self._origins(web, _carried(value))
+                    found.add(self._origins(web, _carried(value)))
             for user, index in users.get(value, ()):
-                pending += self._use(web, value, user, index)
+                found.add(self._use(web, value, user, index))
         return web
 
     def _origins(self, web: _Web, values: list[Value]) -> list[I.Instruction]:
@@ -311,8 +308,7 @@ class _Rewriting:
         name, operands = made
         given: dict[Value, Value] = {Argument(type_, (), i): v for i, v in enumerate(operands)}
         result = self._as_numbers(built, name, list(given))
-        for instruction in built.block.instructions:
-            instruction.operands = [given.get(v, v) for v in instruction.operands]
+        replace_operands(built.block.instructions, given)
         return result
 
     def _as_numbers(self, built: Builder, name: str, operands: list[Value]) -> Value:

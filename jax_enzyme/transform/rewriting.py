@@ -109,13 +109,19 @@ def remove_unreachable(function: Function) -> None:
             phi.incoming = [(v, b) for v, b in phi.incoming if b not in dead]
 
 
+def replace_operands(instructions: Iterable[I.Instruction], replaced: Mapping[Value, Value]) -> None:
+    """Operands of some instructions become what they map to, in place."""
+    for instruction in instructions:
+        instruction.operands[:] = [replaced.get(v, v) for v in instruction.operands]
+
+
 def replace_values(function: Function, replaced: Mapping[Value, Value]) -> None:
     """Every use of a value becomes one of what it maps to (chains are followed), debug records included."""
     if not replaced:
         return
     final = {old: _last(replaced, old) for old in replaced}
+    replace_operands(function.instructions(), final)
     for instruction in function.instructions():
-        instruction.operands[:] = [final.get(v, v) for v in instruction.operands]
         if isinstance(instruction, I.CallBase):
             instruction.bundles = [(tag, [final.get(v, v) for v in vs]) for tag, vs in instruction.bundles]
         for record in instruction.records:

@@ -35,6 +35,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value, int_value
 from jax_enzyme.transform.carried_loads import LENGTHS
 from jax_enzyme.transform.rewriting import (
@@ -257,14 +258,12 @@ class _Finder:
         """What is computed in the loops of the row and in the inner ones; None where something of it cannot be."""
         found: set[I.Instruction] = {i for block in nest.blocks for i in block.instructions}
         allowed = {s.phi for s in nest.sums}
-        pending: list[Value] = [s.start for s in nest.sums]
+        needed = Reached((s.start for s in nest.sums), lambda v: self._facts.block_of.get(v) in nest.row.blocks)
         for instruction in found:
             passes = isinstance(instruction, I.Phi) and instruction in nest.varying
-            pending += [] if passes else instruction.operands
-        while pending:
-            value = pending.pop()
-            if not isinstance(value, I.Instruction) or self._facts.block_of.get(value) not in nest.row.blocks:
-                continue
+            needed.add([] if passes else instruction.operands)
+        for value in needed:
+            assert isinstance(value, I.Instruction)
             if isinstance(value, I.Phi) and value in nest.row.header.instructions:
                 if _line(self._facts, value, nest.row) is None:
                     return None
@@ -275,7 +274,7 @@ class _Finder:
                 return None
             else:
                 found.add(value)
-                pending += value.operands
+                needed.add(value.operands)
         return found
 
     def _gains(self, nest: _Nest) -> bool:

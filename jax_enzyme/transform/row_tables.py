@@ -29,7 +29,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.transform.rewriting import count_iterations, local, on_copy, substitute
 
@@ -117,25 +117,21 @@ class _Rows:
 
     def _tables(self, first: Value) -> _Tables | None:
         """A table, and those that its pointers may lead to as well; None where anything else is done with them."""
-        found = _Tables()
-        pending: list[Value] = [first]
-        while pending:
-            pointer = pending.pop()
-            if pointer in found.pointers:
-                continue
+        found, pointers = _Tables(), Reached([first])
+        for pointer in pointers:
             found.pointers[pointer] = None
             match pointer:
                 case I.GetElementPtr() if _offset(self._layout, pointer) is not None:
-                    pending.append(pointer.operands[0])
+                    pointers.add(pointer.operands[:1])
                 case I.Phi() | I.Select():
-                    pending += I.merged(pointer)
+                    pointers.add(I.merged(pointer))
                 case _ if _may_be_table(pointer):
                     found.roots.append(pointer)
                 case _:
                     return None
             for user, index in self._uses.get(pointer, ()):
                 if isinstance(user, I.Phi | I.Select) or (isinstance(user, I.GetElementPtr) and index == 0):
-                    pending.append(user)
+                    pointers.add([user])
                 elif not _takes(user, index, found):
                     return None
         return found if all(s.operands[0] not in found.pointers for s in found.stores) else None
@@ -244,28 +240,24 @@ class _Rows:
 
     def _are_rows(self, given: Iterable[I.Instruction], tables: _Tables) -> bool:
         """Are rows accessed, and freed, and held by their tables alone?"""
-        rows: dict[Value, None] = dict.fromkeys(given)
+        rows = Reached[Value](given)
         joined: list[I.Instruction] = []
-        for row in rows.copy():
-            pending: list[Value] = [row]
-            while pending:
-                for user, index in self._uses.get(pending.pop(), ()):
-                    match user:
-                        case I.Load() | I.GetElementPtr():
-                            pass
-                        case I.Store() if index == 1 or user in tables.stores:
-                            pass
-                        case I.Phi() | I.Select():
-                            joined.append(user)
-                            if user not in rows:
-                                rows[user] = None
-                                pending.append(user)
-                        case I.Compare(operands=[_, ConstantNull()]):
-                            pass
-                        case I.Call() if callee_name(user) == "free" or callee_name(user).startswith("llvm."):
-                            pass
-                        case _:
-                            return False
+        for row in rows:
+            for user, index in self._uses.get(row, ()):
+                match user:
+                    case I.Load() | I.GetElementPtr():
+                        pass
+                    case I.Store() if index == 1 or user in tables.stores:
+                        pass
+                    case I.Phi() | I.Select():
+                        joined.append(user)
+                        rows.add([user])
+                    case I.Compare(operands=[_, ConstantNull()]):
+                        pass
+                    case I.Call() if callee_name(user) == "free" or callee_name(user).startswith("llvm."):
+                        pass
+                    case _:
+                        return False
         return all(v in rows for i in joined for v in I.merged(i))
 
     # -- rewriting

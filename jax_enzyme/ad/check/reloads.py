@@ -18,8 +18,6 @@ from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.ad.plan.snapshots import Snapshot
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.alias import Alias
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.instances import Instances
 from jax_enzyme.analysis.layout import DataLayout
@@ -52,8 +50,8 @@ class ReloadCheck:
         self._code = code
         self._points_to = points_to
         self._execution = execution
-        self._cfg = Cfg(code)
-        self._home = {i: (block, n) for block in self._cfg.rpo for n, i in enumerate(block.instructions)}
+        self._loops = Loops.of(code)
+        self._cfg, self._home = self._loops.cfg, self._loops.home
         self._killing = self._freed = self._loose = self._everywhere = 0
         self._to_object: dict[MemoryObject, int] = {}
         self._to_root: dict[Value, int] = {}
@@ -160,22 +158,21 @@ class ReloadCheck:
 
     def check_repeated(self, kept: Mapping[Hashable, Collection[Loop]]) -> None:
         """Raises EmissionError where a value that is kept once for all iterations of some loops may differ in them."""
-        forest = Loops(self._cfg, Dominators(self._cfg))
-        loops = {loop.header: loop for loop in forest}
+        loops = {loop.header: loop for loop in self._loops}
         homes: dict[Value, BasicBlock] = {i: block for i, (block, _) in self._home.items()}
         for value, around in kept.items():
             for loop in around:
-                if not isinstance(value, I.Instruction) or not self._is_same(value, loops[loop.header], forest, homes):
+                if not isinstance(value, I.Instruction) or not self._is_same(value, loops[loop.header], homes):
                     raise EmissionError(self._code, f"{name_of(value)} is kept once though it may differ")
 
-    def _is_same(self, value: I.Instruction, loop: Loop, forest: Loops, homes: Mapping[Value, BasicBlock]) -> bool:
+    def _is_same(self, value: I.Instruction, loop: Loop, homes: Mapping[Value, BasicBlock]) -> bool:
         written = self._written_in(loop)
 
         def stays(load: I.Load) -> bool:
             pointer = load.operands[0]
             return not written & self._aliases(_roots(pointer), pointer)
 
-        return is_repeated(value, loop, forest, homes, stays)
+        return is_repeated(value, loop, self._loops, homes, stays)
 
     def _later(self, load: I.Load | I.Store) -> int:
         block, position = self._home[load]
@@ -185,7 +182,7 @@ class ReloadCheck:
 
     @cached_property
     def _instances(self) -> Instances:
-        return Instances(self._cfg, Dominators(self._cfg))
+        return Instances(self._loops)
 
     def _is_renewed(self, write: Access, load: I.Load | I.Store, roots: set[Value]) -> bool:
         """Whether a local variable begins anew between a load and a write."""

@@ -90,7 +90,7 @@ def instrument(source: Function) -> Instrumented:
             width = T.I8 if len(preds) < 128 else T.I32
             numbers: list[tuple[Value, BasicBlock]] = [(ConstantInt(width, i), p) for i, p in enumerate(preds)]
             choice[block] = _phi(block, width, numbers, f"{block.name}.choice")
-    return Instrumented(function, cfg, Dominators(cfg), loops, origin, iteration, last, choice)
+    return Instrumented(function, cfg, loops.dominators, loops, origin, iteration, last, choice)
 
 
 def clone(source: Function) -> tuple[Function, dict[Value, I.Instruction]]:

@@ -11,7 +11,7 @@ computed (a sine of large numbers), where it is compared, or where it becomes an
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from jax_enzyme.ad.plan.recipe import Forward
 from jax_enzyme.ad.plan.recipes import Recipes, work
@@ -19,6 +19,7 @@ from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, Value
 
 _COST = 2.0
@@ -61,15 +62,11 @@ def exact(recipes: Recipes, recomputed: Collection[Value]) -> set[Value]:
             return True
         return not all(_scales(reader, recipes) for reader in readers.get(value, ()))
 
-    found = {value for value in recomputed if is_exact(value)}
-    pending = list(found)
-    while pending:
-        recipe = recipes.of(pending.pop())
-        for operand in recipe.operands if recipe is not None else ():
-            if operand in readers and operand not in found:
-                found.add(operand)
-                pending.append(operand)
-    return found
+    def made_of(value: Value) -> Iterable[Value]:
+        recipe = recipes.of(value)
+        return (operand for operand in recipe.operands if operand in readers) if recipe is not None else ()
+
+    return set(reached(filter(is_exact, recomputed), made_of))
 
 
 def _is_lenient(user: I.Instruction, recipes: Recipes) -> bool:

@@ -118,7 +118,7 @@ class Recipes:
         self.alias = Alias(self.recurrences, self.memory)
         self._snapshots = Snapshots(code, self.recurrences, self.memory, self.alias)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
-        self.instances = Instances(code.cfg, code.dominators)
+        self.instances = Instances(code.loops)
         self._written_anywhere: Objects = frozenset().union(*program.writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._sources = noted_sources(code.function)

@@ -25,7 +25,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda.uniform import speculatable
-from jax_enzyme.transform.rewriting import phis, redirect_phis, split_before, split_edge, substitute
+from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_operands, split_before, split_edge, substitute
 
 _MOST = 1 << 31
 """A loop that may take as many turns stays as it is."""
@@ -201,10 +201,7 @@ def _finish(kernel: Function, made: _Evened, most: int) -> None:
     made.end.terminator.operands[0] = Builder.at_end(made.end).icmp("ult", following, const_int(T.I64, most + 1))
     redirect_phis(made.left, made.loop.latches[0], made.end)
     inside = {*made.loop.blocks, made.latch, made.end, made.header}
-    for block in kernel.blocks:
-        if block not in inside:
-            for instruction in block.instructions:
-                instruction.operands[:] = [merged.get(v, v) for v in instruction.operands]
+    replace_operands((i for b in kernel.blocks if b not in inside for i in b.instructions), merged)
 
 
 def _leaves_only(kernel: Function, loop: Loop, values: Iterable[Value]) -> bool:

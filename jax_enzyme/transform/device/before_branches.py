@@ -21,14 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, ConstantInt, Value
 from jax_enzyme.transform.rewriting import substitute
 
@@ -45,11 +44,9 @@ class _Moves:
     def __init__(self, function: Function, constant: Collection[Value]) -> None:
         self._function = function
         self._constant = constant
-        cfg = Cfg(function)
-        self._cfg = cfg
-        self._dominators = Dominators(cfg)
-        self._loops = Loops(cfg, self._dominators)
-        self._block_of: dict[Value, BasicBlock] = {i: b for b in cfg.rpo for i in b.instructions}
+        self._loops = Loops.of(function)
+        self._cfg, self._dominators = self._loops.cfg, self._loops.dominators
+        self._block_of: dict[Value, BasicBlock] = {i: b for b in self._cfg.rpo for i in b.instructions}
         self._numbers: dict[Value, int] = {}
         self._places: dict[int, list[I.Instruction]] = {}
         self._number_all()
@@ -147,18 +144,10 @@ class _Moves:
     def _comes_to(self, before: BasicBlock, blocks: frozenset[BasicBlock]) -> bool:
         """Whether control comes from the end of one block to one of others, whatever happens."""
         if (before, blocks) not in self._comes:
-            seen = {before}
-            pending = list(self._cfg.succs[before])
-            comes = True
-            while pending and comes:
-                block = pending.pop()
-                if block in blocks:
-                    continue
-                # An end, or a loop around everything: a way on that goes by all of them.
-                comes = bool(self._cfg.succs[block]) and block is not before
-                pending += [b for b in self._cfg.succs[block] if b not in seen or b is before]
-                seen.add(block)
-            self._comes[before, blocks] = comes
+            succs = self._cfg.succs
+            passed = reached(succs[before], lambda b: () if b in blocks else succs[b])
+            # An end, or a loop around everything: a way on that goes by all of them.
+            self._comes[before, blocks] = all(b in blocks or (succs[b] and b is not before) for b in passed)
         return self._comes[before, blocks]
 
     def _move(self, number: int, before: BasicBlock) -> I.Instruction:

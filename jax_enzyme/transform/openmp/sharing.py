@@ -120,16 +120,10 @@ def mark_behind(module: Module, name: str) -> None:
 
 def loop_behind(function: Function, start: BasicBlock) -> Loop | None:
     """The first outermost loop behind a block that `start` leads to by force."""
-    cfg = Cfg(function)
-    if not cfg.is_reachable(start):
-        return None
-    dominators = Dominators(cfg)
-    behind = [
-        loop
-        for loop in Loops(cfg, dominators).all
-        if start not in loop and dominators.dominates(start, loop.header) and _siblings(loop, start)
-    ]
-    return min(behind, key=lambda loop: cfg.index[loop.header], default=None)
+    loops = Loops.of(function)
+    dominates = loops.dominators.dominates
+    behind = (x for x in loops.all if start not in x and dominates(start, x.header) and _siblings(x, start))
+    return next(behind, None)
 
 
 def _siblings(loop: Loop, start: BasicBlock) -> bool:

@@ -19,6 +19,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.loop_hints import ask
+from jax_enzyme.transform.rewriting import replace_operands
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
 from jax_enzyme.transform.sanitize.endings import iterations
@@ -330,9 +331,7 @@ class Hoisting:
 
 
 def _replace(version: Version, replaced: Mapping[Value, Value]) -> None:
-    for block in (*version.blocks, *version.loop.exits):
-        for instruction in block.instructions:
-            instruction.operands = [replaced.get(v, v) for v in instruction.operands]
+    replace_operands((i for b in (*version.blocks, *version.loop.exits) for i in b.instructions), replaced)
     for block in version.blocks:
         block.instructions = [i for i in block.instructions if i not in replaced]
 

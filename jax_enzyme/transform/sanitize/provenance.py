@@ -169,12 +169,8 @@ class Provenance:
             unit = element_of_argument(alloca) or self._unit(alloca.allocated_type)
             return Known(alloca, count * size, text, unit, is_of_source(alloca))
         at = Builder(BasicBlock())
-        wide = alloca.operands[0]
-        if wide.type != T.I64:
-            wide = at.cast("zext", wide, T.I64)
-        record = self.runtime.call(
-            at, "object", alloca, at.binary("mul", wide, const_int(T.I64, size)), self.runtime.text(text)
-        )
+        whole = at.binary("mul", at.wide(alloca.operands[0]), const_int(T.I64, size))
+        record = self.runtime.call(at, "object", alloca, whole, self.runtime.text(text))
         self.behind.setdefault(alloca, []).extend(at.block.instructions)
         return Found(record)
 

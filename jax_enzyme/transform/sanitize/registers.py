@@ -270,10 +270,8 @@ def _checks(load: I.Instruction, written: Value, name: str, narrow: bool, runtim
 def _fill(at: Builder, alloca: I.Alloca, runtime: Runtime, layout: DataLayout) -> None:
     count, size = int_value(alloca.operands[0]), layout.alloc_size(alloca.allocated_type)
     if count is None:
-        wide = alloca.operands[0]
-        if wide.type != T.I64:
-            wide = at.cast("zext", wide, T.I64)
-        runtime.call(at, "fill", alloca, at.binary("mul", wide, const_int(T.I64, size)))
+        whole = at.binary("mul", at.wide(alloca.operands[0]), const_int(T.I64, size))
+        runtime.call(at, "fill", alloca, whole)
         return
     total = count * size
     if total > _INLINE_BYTES:
