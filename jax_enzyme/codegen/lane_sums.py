@@ -134,15 +134,7 @@ def _halves(lanes: int, sums: int) -> Iterable[int]:
 
 def _halved(at: Builder, a: Value, b: Value, lanes: int, flags: tuple[str, ...]) -> Value:
     """The sums of neighbouring lanes of two vectors, one vector's behind the other's; so many of them."""
-    kind = T.VectorType(lanes, T.scalar(a.type))
-    even, odd = (
-        at.insert(
-            I.ShuffleVector(
-                kind, "shufflevector", [a, b], tuple(range(first, 2 * lanes, 2)), T.VectorType(lanes, T.I32)
-            )
-        )
-        for first in (0, 1)
-    )
+    even, odd = (at.shuffle(a, b, range(first, 2 * lanes, 2)) for first in (0, 1))
     return at.binary("fadd", even, odd, flags)
 
 
@@ -190,8 +182,7 @@ class _Row:
         at = Builder.before(self.block, last)
         kind = T.VectorType(len(self.loads), self.calls[0].type)
         if self.order != tuple(range(len(self.order))):
-            mask_type = T.VectorType(len(self.order), T.I32)
-            sums = at.insert(I.ShuffleVector(kind, "shufflevector", [sums, sums], self.order, mask_type))
+            sums = at.shuffle(sums, None, self.order)
         pointer, align = self.loads[0].operands[0], self.loads[0].align
         whole = at.binary("fadd", at.load(kind, pointer, align), sums, _words(self.calls[0]))
         at.store(whole, pointer, align)

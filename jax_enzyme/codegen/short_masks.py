@@ -22,7 +22,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Module, callee_name, declare
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import ConstantAggregate, ConstantInt, Poison, Value
+from jax_enzyme.ir.values import ConstantAggregate, ConstantInt, Value
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.rewriting import Change, rewrite
 
@@ -67,8 +67,4 @@ def _widened(module: Module, call: I.Instruction) -> Change | None:
 
 def _with_poison(at: Builder, vector: Value, before: int, after: int) -> Value:
     """The first lanes of a vector of so many, as one of so many others."""
-    mask = tuple(lane if lane < before else -1 for lane in range(after))
-    type_ = T.VectorType(after, T.scalar(vector.type))
-    return at.insert(
-        I.ShuffleVector(type_, "shufflevector", [vector, Poison(vector.type)], mask, T.VectorType(after, T.I32))
-    )
+    return at.shuffle(vector, None, [lane if lane < before else -1 for lane in range(after)])

@@ -190,11 +190,8 @@ def _in_pieces(call: I.Call, callee: Function, lanes: int, at: Builder) -> Value
 
 def _lanes(at: Builder, x: Value, y: Value, start: int, count: int) -> Value:
     """So many lanes of two vectors, one behind the other."""
-    type_ = T.VectorType(count, T.scalar(x.type))
-    if x.type == type_:
-        return x
-    mask = tuple(range(start, start + count))
-    return at.insert(I.ShuffleVector(type_, "shufflevector", [x, y], mask, T.VectorType(count, T.I32)))
+    is_all = x.type == T.VectorType(count, T.scalar(x.type))
+    return x if is_all else at.shuffle(x, y, range(start, start + count))
 
 
 def scalar_name(function: Function) -> str | None:

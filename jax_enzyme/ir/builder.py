@@ -243,6 +243,13 @@ class Builder:
         place = ConstantInt(T.I64, index) if isinstance(index, int) else index
         return self.insert(I.InsertElement(vector.type, "insertelement", [vector, element, place]))
 
+    def shuffle(self, x: Value, y: Value | None, lanes: Sequence[int]) -> Value:
+        """The lanes of two vectors, one's behind the other's, in this order; of nobody knows what where -1 stands."""
+        assert isinstance(x.type, T.VectorType)
+        operands, mask = [x, Poison(x.type) if y is None else y], T.VectorType(len(lanes), T.I32)
+        kind = T.VectorType(len(lanes), x.type.element)
+        return self.insert(I.ShuffleVector(kind, "shufflevector", operands, tuple(lanes), mask))
+
     def pack(self, type_: T.Type, members: Iterable[Value]) -> Value:
         """A structure, an array or a vector of all its members."""
         packed: Value = Poison(type_)

@@ -128,6 +128,22 @@ def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[s
     return module.functions[name]
 
 
+def define(
+    module: Module,
+    name: str,
+    result: T.Type,
+    arguments: list[Argument],
+    blocks: list[BasicBlock],
+    prefix: tuple[str, ...] = ("internal",),
+    attributes: tuple[str, ...] = (),
+) -> Function:
+    """A new function of the module."""
+    kind = T.FunctionType(result, tuple(a.type for a in arguments))
+    function = Function(T.PTR, kind, arguments, blocks, prefix, (), attributes, name=name)
+    module.functions[name] = function
+    return function
+
+
 def is_fused(value: Value) -> TypeGuard[CallBase]:
     """Whether a call multiplies two numbers and adds a third."""
     return callee_name(value).startswith(("llvm.fma.", "llvm.fmuladd."))

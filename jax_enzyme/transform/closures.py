@@ -39,7 +39,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, numbered
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, define, numbered
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.devirtualise import Ending, replace_calls
@@ -145,17 +145,14 @@ def _plain_form(module: Module, nested: Function, number: int) -> tuple[Function
     module.globals[frame.name] = frame
     index = _frame_parameter(nested)
     parameters = nested.function_type.parameters
-    kind = T.FunctionType(nested.function_type.result, parameters[:index] + parameters[index + 1 :])
-    arguments = numbered(kind.parameters)
+    arguments = numbered(parameters[:index] + parameters[index + 1 :])
     body = BasicBlock(name="entry")
     at = Builder(body)
     given: list[Value] = [*arguments]
     given.insert(index, at.load(T.PTR, frame, 1))
     result = at.call(nested, given)
-    at.ret(None if kind.result == T.VOID else result)
-    plain = Function(T.PTR, kind, arguments, [body], ("internal",), name=f"je.plain.{number}")
-    module.functions[plain.name] = plain
-    return plain, frame
+    at.ret(None if result.type == T.VOID else result)
+    return define(module, f"je.plain.{number}", result.type, arguments, [body]), frame
 
 
 def _is_direct(call: I.Call) -> bool:

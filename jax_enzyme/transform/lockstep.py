@@ -386,7 +386,7 @@ class _Rewriting:
                 found = at.load(
                     self._vector(load.type), self._place(at, pointer, self._width - 1), self._layout.alignment(load)
                 )
-                return _reversed(at, self._kept(load, found))
+                return at.shuffle(self._kept(load, found), None, range(self._width)[::-1])
             case _:
                 places = [self._place(at, pointer, lane) for lane in range(self._width)]
                 return at.pack(
@@ -413,7 +413,10 @@ class _Rewriting:
                 self._kept(store, at.store(lanes, self._first(pointer), self._layout.alignment(store)))
             case step if step == -size and T.is_float(value.type):
                 last = self._place(at, pointer, self._width - 1)
-                self._kept(store, at.store(_reversed(at, lanes), last, self._layout.alignment(store)))
+                self._kept(
+                    store,
+                    at.store(at.shuffle(lanes, None, range(self._width)[::-1]), last, self._layout.alignment(store)),
+                )
             case _:
                 for lane in range(self._width):
                     place = self._place(at, pointer, lane)
@@ -495,15 +498,6 @@ class _Rewriting:
             phi.operands[index], phi.targets[index] = join.phi(phi.type, [(ends[0], before), (value, after)]), rest
         at.br(rest)
         join.br(loop.header)
-
-
-def _reversed(at: Builder, vector: Value) -> Value:
-    assert isinstance(vector.type, T.VectorType)
-    count = vector.type.count
-    mask = tuple(range(count - 1, -1, -1))
-    return at.insert(
-        I.ShuffleVector(vector.type, "shufflevector", [vector, Poison(vector.type)], mask, T.VectorType(count, T.I32))
-    )
 
 
 def _within(loop: Loop) -> list[Loop]:

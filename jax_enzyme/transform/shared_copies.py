@@ -16,7 +16,7 @@ from math import prod
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import Function, Module, callee_name, define
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import replace_values
@@ -29,6 +29,7 @@ _UNIT = 1 << 16
 _SPARSE = 1 << 26
 """So large an allocation the system gives as it is used, which may be a small part of it."""
 _FILL, _COPY, _CLEARED = "je.fill", "je.copy", "je.cleared"
+_WORDS = ("noinline", "uwtable")
 
 
 def share_copies(module: Module, root: Function, team: Value) -> None:
@@ -92,7 +93,7 @@ def _define(module: Module, name: str, by: str, types: list[T.Type]) -> None:
     source = at.gep(T.I8, what, [low]) if T.is_pointer(what.type) else what
     declarations.memory(at, by, at.gep(T.I8, place, [low]), source, length)
     at.ret(const_int(T.I64, 0))
-    part = _function(module, f"{name}.part", T.I64, parameters, [at.block])
+    part = define(module, f"{name}.part", T.I64, parameters, [at.block], attributes=_WORDS)
 
     entry, alone, together, end = (BasicBlock(name=n) for n in ("entry", "alone", "together", "end"))
     at = Builder(entry)
@@ -109,7 +110,7 @@ def _define(module: Module, name: str, by: str, types: list[T.Type]) -> None:
     at.call(at.load(T.PTR, team, 8), [team, part, memory, units, const_int(T.I64, 1)], RUN)
     at.br(end)
     Builder(end).ret()
-    _function(module, name, T.VOID, arguments, [entry, alone, together, end])
+    define(module, name, T.VOID, arguments, [entry, alone, together, end], attributes=_WORDS)
 
 
 def _define_cleared(module: Module) -> Function:
@@ -128,18 +129,5 @@ def _define_cleared(module: Module) -> Function:
     _fill(module, at, team, memory, zero, size)
     at.br(end)
     Builder(end).ret(memory)
-    return _function(module, _CLEARED, T.PTR, arguments, [entry, alone, together, there, end], ("noalias",))
-
-
-def _function(
-    module: Module,
-    name: str,
-    result: T.Type,
-    arguments: list[Argument],
-    blocks: list[BasicBlock],
-    words: tuple[str, ...] = (),
-) -> Function:
-    kind = T.FunctionType(result, tuple(a.type for a in arguments))
-    made = Function(T.PTR, kind, arguments, blocks, ("internal", *words), (), ("noinline", "uwtable"), name=name)
-    module.functions[name] = made
-    return made
+    blocks = [entry, alone, together, there, end]
+    return define(module, _CLEARED, T.PTR, arguments, blocks, ("internal", "noalias"), _WORDS)

@@ -30,7 +30,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner, clone, with_operands
 from jax_enzyme.ir.marks import marks_of, separate
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, define
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -201,10 +201,7 @@ class Sharing:
     def _define(
         self, name: str, arguments: list[Argument], blocks: list[BasicBlock], words: tuple[str, ...] = ("uwtable",)
     ) -> Function:
-        kind = T.FunctionType(T.I64, tuple(a.type for a in arguments))
-        function = Function(T.PTR, kind, arguments, blocks, ("internal",), (), words, name=name)
-        self._module.functions[name] = function
-        return function
+        return define(self._module, name, T.I64, arguments, blocks, attributes=words)
 
     # What a range of iterations gives back besides: nothing, where iterations have no more to do with one another.
 

@@ -36,7 +36,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone, clone_function
-from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module, define
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     BasicBlock,
@@ -49,7 +49,7 @@ from jax_enzyme.ir.values import (
     int_value,
     parts_of,
 )
-from jax_enzyme.transform.rewriting import Change, rewrite, split_before
+from jax_enzyme.transform.rewriting import Change, replace_operands, rewrite, split_before
 
 _CONSTRUCTORS = "llvm.global_ctors"
 _SECTION = 'section ".init_array'
@@ -233,14 +233,12 @@ def _run_once(module: Module, units: Sequence[Function]) -> None:
         copies[function] = copy
     for copy in copies.values():
         assert isinstance(copy, Function)
-        for instruction in copy.instructions():
-            instruction.operands = [copies.get(v, v) for v in instruction.operands]
+        replace_operands(copy.instructions(), copies)
     at = Builder(BasicBlock(name="start"))
     for unit in units:
         at.call(copies[unit], [], _NOTHING)
     at.ret()
-    whole = Function(T.PTR, _NOTHING, [], [at.block], ("internal",), name=_ONCE)
-    module.functions[whole.name] = whole
+    whole = define(module, _ONCE, T.VOID, [], [at.block])
     row = T.StructType((T.I32, T.PTR, T.PTR))
     one = ConstantAggregate(row, [const_int(T.I32, 65535), whole, ConstantNull(T.PTR)])
     rows = T.ArrayType(1, row)

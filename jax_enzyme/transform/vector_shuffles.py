@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.values import Poison, Value, int_value
+from jax_enzyme.ir.values import Value, int_value
 
 Shuffle = Callable[[Builder, Sequence[Value], T.Type], Value]
 """The result from the arguments and the type of the result."""
-
-
-def shuffled(at: Builder, x: Value, y: Value | None, lanes: Sequence[int]) -> Value:
-    """The lanes of two vectors, in this order; of nobody knows what where -1 stands."""
-    assert isinstance(x.type, T.VectorType)
-    kind = T.VectorType(len(lanes), x.type.element)
-    operands = [x, Poison(x.type) if y is None else y]
-    return at.insert(I.ShuffleVector(kind, "shufflevector", operands, tuple(lanes), T.VectorType(len(lanes), T.I32)))
 
 
 def _count(vector: Value) -> int:
@@ -38,32 +29,32 @@ def _number(place: Value) -> int:
 
 def _reverse(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
     (x,) = arguments
-    return shuffled(at, x, None, range(_count(x) - 1, -1, -1))
+    return at.shuffle(x, None, range(_count(x) - 1, -1, -1))
 
 
 def _interleave(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
     x, y = arguments
-    return shuffled(at, x, y, [lane + part * _count(x) for lane in range(_count(x)) for part in (0, 1)])
+    return at.shuffle(x, y, [lane + part * _count(x) for lane in range(_count(x)) for part in (0, 1)])
 
 
 def _deinterleave(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
     (x,) = arguments
-    return at.pack(result, [shuffled(at, x, None, range(part, _count(x), 2)) for part in (0, 1)])
+    return at.pack(result, [at.shuffle(x, None, range(part, _count(x), 2)) for part in (0, 1)])
 
 
 def _extract(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
     x, place = arguments
     assert isinstance(result, T.VectorType)
     start = _number(place)
-    return shuffled(at, x, None, range(start, start + result.count))
+    return at.shuffle(x, None, range(start, start + result.count))
 
 
 def _insert(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
     x, part, place = arguments
     start, count, more = _number(place), _count(x), _count(part)
-    wide = shuffled(at, part, None, [lane if lane < more else -1 for lane in range(count)])
+    wide = at.shuffle(part, None, [lane if lane < more else -1 for lane in range(count)])
     inside = range(start, start + more)
-    return shuffled(at, x, wide, [count + lane - start if lane in inside else lane for lane in range(count)])
+    return at.shuffle(x, wide, [count + lane - start if lane in inside else lane for lane in range(count)])
 
 
 SHUFFLES: Mapping[str, Shuffle] = {

@@ -25,7 +25,6 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantSplat, InlineAsm, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.transform.rewriting import Change, rewrite
-from jax_enzyme.transform.vector_shuffles import shuffled
 
 _PREFIX = "llvm.x86."
 _PER_BLOCK = 16
@@ -151,7 +150,7 @@ def _same(at: Builder, declarations: Declarations, name: str, *arguments: Value)
 
 def _first_lane(at: Builder, first: Value, others: Value) -> Value:
     count = _vector(others).count
-    return shuffled(at, first, others, [0, *range(count + 1, 2 * count)])
+    return at.shuffle(first, others, [0, *range(count + 1, 2 * count)])
 
 
 def _horizontal(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -161,7 +160,7 @@ def _horizontal(at: Builder, _: Declarations, match: re.Match[str], call: I.Call
         start + other + lane for start in range(0, count, block) for other in (0, count) for lane in range(0, block, 2)
     ]
     a, b = call.arguments
-    x, y = (shuffled(at, a, b, [lane + odd for lane in even]) for odd in (0, 1))
+    x, y = (at.shuffle(a, b, [lane + odd for lane in even]) for odd in (0, 1))
     return at.binary(f"f{match['operation']}", x, y)
 
 
@@ -169,7 +168,7 @@ def _alternating(at: Builder, _: Declarations, match: re.Match[str], call: I.Cal
     x, y = call.arguments
     count = _vector(call).count
     lanes = [lane + count * (lane % 2) for lane in range(count)]
-    return shuffled(at, at.binary("fsub", x, y), at.binary("fadd", x, y), lanes)
+    return at.shuffle(at.binary("fsub", x, y), at.binary("fadd", x, y), lanes)
 
 
 def _multiplied(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -177,7 +176,7 @@ def _multiplied(at: Builder, declarations: Declarations, match: re.Match[str], c
     x, y, z = call.arguments
     count = _vector(call).count
     less, more = (_same(at, declarations, "fma", x, y, term) for term in (at.unary("fneg", z), z))
-    return shuffled(at, less, more, [lane + count * (lane % 2) for lane in range(count)])
+    return at.shuffle(less, more, [lane + count * (lane % 2) for lane in range(count)])
 
 
 def _blended(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -200,12 +199,12 @@ def _dot(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Va
     lanes = range(kind.count)
 
     def only(value: Value, bits: int) -> Value:
-        return shuffled(at, value, nothing, [i if bits >> i % block & 1 else kind.count + i for i in lanes])
+        return at.shuffle(value, nothing, [i if bits >> i % block & 1 else kind.count + i for i in lanes])
 
     total = at.binary("fmul", only(x, choice >> 4), only(y, choice >> 4))
     step = 1
     while step < block:
-        total = at.binary("fadd", total, shuffled(at, total, None, [i ^ step for i in lanes]))
+        total = at.binary("fadd", total, at.shuffle(total, None, [i ^ step for i in lanes]))
         step *= 2
     return only(total, choice)
 
@@ -249,7 +248,7 @@ def _of_first(at: Builder, declarations: Declarations, match: re.Match[str], cal
     name = f"{_PREFIX}{set_}.{match['operation']}.{kind}"
     function = declarations.function(name, T.FunctionType(type_, (type_,) * len(call.arguments)))
     # The other lanes may hold anything, such as zeros, whose reciprocals have infinite derivatives.
-    first = [shuffled(at, v, None, [0] * type_.count) for v in call.arguments]
+    first = [at.shuffle(v, None, [0] * type_.count) for v in call.arguments]
     return _first_lane(at, at.call(function, first), call.arguments[0])
 
 
@@ -258,8 +257,8 @@ def _inserted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
     x, y, how = call.arguments
     choice, lanes = _choice(how), list(range(4))
     lanes[choice >> 4 & 3] = 4 + (choice >> 6)
-    merged = shuffled(at, x, y, lanes)
-    return shuffled(at, merged, zero(_vector(x)), [lane + 4 * (choice >> lane & 1) for lane in range(4)])
+    merged = at.shuffle(x, y, lanes)
+    return at.shuffle(merged, zero(_vector(x)), [lane + 4 * (choice >> lane & 1) for lane in range(4)])
 
 
 def _masks(at: Builder, call: I.Call, alone: bool) -> Value:
@@ -320,11 +319,11 @@ def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], cal
     name = f"llvm.masked.gather.{overload(part)}.v{used}p0"
     type_ = T.FunctionType(part, (addresses.type, T.VectorType(used, T.I1), part))
     whole = used == kind.count
-    arguments = [addresses, *(v if whole else shuffled(at, v, None, lanes) for v in (signs, old))]
+    arguments = [addresses, *(v if whole else at.shuffle(v, None, lanes) for v in (signs, old))]
     result = at.call(declarations.function(name, type_), arguments)
     if whole:
         return result
-    return shuffled(at, result, zero(part), [*lanes, *(used for _ in range(kind.count - used))])
+    return at.shuffle(result, zero(part), [*lanes, *(used for _ in range(kind.count - used))])
 
 
 def _permuted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -349,7 +348,7 @@ def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
     *others, x = call.arguments
     kind, lanes = _vector(call), range(_vector(x).count)
     narrow = at.cast("fptrunc", x, T.VectorType(len(lanes), T.FLOAT))
-    wide = shuffled(at, narrow, zero(narrow.type), [*lanes, *(len(lanes) for _ in range(kind.count - len(lanes)))])
+    wide = at.shuffle(narrow, zero(narrow.type), [*lanes, *(len(lanes) for _ in range(kind.count - len(lanes)))])
     return _first_lane(at, wide, others[0]) if others else wide
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, define
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 
@@ -43,8 +43,7 @@ def add_last_stage(
         at = Builder(after)
         blocks += [loop, after]
     at.ret(zero(T.I64))
-    type_ = T.FunctionType(T.I64, (T.PTR,) * len(arguments))
-    module.functions[name] = Function(T.PTR, type_, list(arguments), blocks, name=name)
+    define(module, name, T.I64, list(arguments), blocks, ())
 
 
 def add_to(at: Builder, type_: T.Type, memory: Value, number: Value, value: Value) -> None:

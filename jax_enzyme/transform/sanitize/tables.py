@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, define
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.scalars import pattern_of
@@ -22,12 +22,10 @@ def least_most(module: Module, size: int, stride: int) -> Function:
     """The function, which is made where the module has none yet."""
     name = f"je.least.most.{size}.{stride}"
     if name not in module.functions:
-        kind = T.FunctionType(T.I1, (T.PTR, T.I64, T.PTR))
-        arguments = [Argument(t, ("captures(none)",) if t == T.PTR else (), i) for i, t in enumerate(kind.parameters)]
+        kinds = (T.PTR, T.I64, T.PTR)
+        arguments = [Argument(t, ("captures(none)",) if t == T.PTR else (), i) for i, t in enumerate(kinds)]
         blocks = _blocks(Declarations(module), T.IntType(8 * size), stride, *arguments)
-        function = Function(T.PTR, kind, arguments, blocks, attributes=_ATTRIBUTES, name=name)
-        function.prefix = ("internal",)
-        module.functions[name] = function
+        define(module, name, T.I1, arguments, blocks, attributes=_ATTRIBUTES)
     return module.functions[name]
 
 
