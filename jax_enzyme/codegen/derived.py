@@ -403,18 +403,23 @@ class _Job:
 
     def _in_lockstep(self, function: ArrayFunction, regular: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:
         """The same function with iterations of loops in lockstep. A derivative, of which `regular` makes one with
-        regular loops, is not looked at where the kernel has no loop for that."""
+        regular loops, is not looked at where the kernel has no loop for that. It stays regular where it adds up what
+        takes long where data say, of which strips are made."""
         if self.lanes or "lockstep" in self.options.without:
             return function
         if not self.steps:
             return engine().in_lockstep(function)
         kernel = self.before_all()
         base = kernel.canonical()
-        if not _answers.get(digest("lockstep", kernel.key), lambda: engine().in_lockstep(base) is not base):
+        adds = _answers.get(
+            digest("adds", kernel.key), lambda: engine().reads_where_data_say(base.module.functions[base.symbol])
+        )
+        together = _answers.get(digest("lockstep", kernel.key), lambda: engine().in_lockstep(base) is not base)
+        if not (adds or together):
             return function
         before = regular(function)
-        changed = engine().in_lockstep(before)
-        return function if changed is before else changed
+        changed = engine().in_lockstep(before) if together else before
+        return function if changed is before and not adds else changed
 
     def before_all(self) -> _Job:
         """The kernel itself."""

@@ -18,6 +18,7 @@ from jax_enzyme.codegen.native_bodies import with_native_bodies as with_native_b
 from jax_enzyme.codegen.object import compiled as compiled
 from jax_enzyme.codegen.primal import primal as primal
 from jax_enzyme.codegen.short_rows import note_rows as note_rows
+from jax_enzyme.codegen.strips import reads_where_data_say as reads_where_data_say
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies as with_tape_bodies
 from jax_enzyme.transform.cuda.guarded_loops import has_guarded_loops as has_guarded_loops
 from jax_enzyme.transform.directions import NotLinear as NotLinear

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from jax_enzyme.analysis.counters import way
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.codegen.vector_math import scalar_name, vector_functions
 from jax_enzyme.ir import instructions as I
@@ -14,6 +15,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import local, phis, substitute
 
 _FEWEST = 16
@@ -111,5 +113,10 @@ def stays(root: Value, written: set[Value]) -> bool:
 
 
 def _is_own(root: Value) -> bool:
-    is_argument = isinstance(root, Argument) and "noalias" in root.attributes
-    return is_argument or isinstance(root, I.Alloca | GlobalVariable)
+    match root:
+        case Argument():
+            return "noalias" in root.attributes
+        case I.Call():
+            return call_effect(root) is Effect.ALLOCATE
+        case _:
+            return isinstance(root, I.Alloca | GlobalVariable)

@@ -7,12 +7,12 @@
                   for i: s += w[i] * E[i]                         the same operations in the same order
 
 A sum in the order of the source keeps LLVM from making vectors of a whole loop, and so does memory that one iteration
-adds to after the other (`a[3 * i] += f; a[3 * j] -= f` for pairs): divisions, roots and calls of `math.h` are scalar
-then, at a multiple of what they cost in vectors. Here all that they need and that no iteration changes is copied into a
-loop of its own, in front; what the rest needs of it passes through local memory. What is stored of it to memory that
-nothing else of the loop comes to, as the tape is, is stored there. Branches are copied with it, so that nothing is
-computed or read that was not before. Nothing rounds otherwise; calls of `math.h` are those of vectors. Rows that are
-the same whenever a loop runs have been taken out before (`rows_once`).
+adds to after the other (`a[3 * i] += f; a[3 * j] -= f` for pairs, `a[node[i]] += f` for elements): divisions, roots and
+calls of `math.h` are scalar then, at a multiple of what they cost in vectors. Here all that they need and that no
+iteration changes is copied into a loop of its own, in front; what the rest needs of it passes through local memory.
+What is stored of it to memory that nothing else of the loop comes to, as the tape is, is stored there. Branches are
+copied with it, so that nothing is computed or read that was not before. Nothing rounds otherwise; calls of `math.h` are
+those of vectors. Rows that are the same whenever a loop runs have been taken out before (`rows_once`).
 """
 
 from __future__ import annotations
@@ -73,6 +73,13 @@ def compute_early(module: Module) -> None:
             _Function(module, function).run()
 
 
+def reads_where_data_say(function: Function) -> bool:
+    """Whether a loop with something that takes long reads numbers where data say, so that a derivative adds there."""
+    loops = Loops.of(function)
+    long = (loop for loop in loops.all if is_long(loops, loop))
+    return any(_where_data_say([i for b in loops.blocks(loop) for i in b.instructions]) for loop in long)
+
+
 class _Function:
     def __init__(self, module: Module, function: Function) -> None:
         self._module = module
@@ -109,7 +116,7 @@ class _Function:
         inside = [i for b in blocks for i in b.instructions]
         if not any(map(takes_long, inside)) or not all(map(_may_be_split, inside)):
             return None
-        if not (_is_ordered(loop, inside) or _meets_itself(inside)):
+        if not (_is_ordered(loop, inside) or _meets_itself(inside) or _adds_where_data_say(inside)):
             return None
         early = _early(loop, inside)
         conditions = [v for b in blocks if b is not loop.latches[0] for v in b.terminator.operands[:1]]
@@ -171,6 +178,22 @@ def _meets_itself(inside: list[I.Instruction]) -> bool:
     moving = {root_of(i.operands[-1]) for i in inside if isinstance(i, I.Load | I.Store) and i.operands[-1] in own}
     fixed = (i.operands[1] for i in inside if isinstance(i, I.Store) and i.operands[1] not in own)
     return any(root_of(pointer) in moving for pointer in fixed)
+
+
+def _adds_where_data_say(inside: list[I.Instruction]) -> bool:
+    """Whether memory is read and stored to at places that depend on what the loop reads."""
+    told = _where_data_say(inside)
+    return any(isinstance(i, I.Store) and i.operands[1] in told for i in inside)
+
+
+def _where_data_say(inside: list[I.Instruction]) -> set[Value]:
+    """Where numbers are read at places that depend on what the loop reads."""
+    read: set[Value] = set()
+    for instruction in inside:
+        if isinstance(instruction, I.Load) or not read.isdisjoint(instruction.operands):
+            read.add(instruction)
+    numbers = (i for i in inside if isinstance(i, I.Load) and isinstance(i.type, T.FloatType))
+    return {i.operands[0] for i in numbers if i.operands[0] in read}
 
 
 class _Split:

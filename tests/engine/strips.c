@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 /* In the order of the source, and not all of them. */
 double ordered(int n, const double *w, const double *x) {
@@ -97,5 +98,22 @@ double recorded(int n, const double *x, double *r, double *z) {
         z[i] += 1 / x[i];
         total += z[i] / r[i];
     }
+    return total;
+}
+
+/* Each spring pulls at two points that data say; how long it is goes to memory that nothing else of the loop comes to.
+ */
+double springs(int n, int m, const int *ends, const double *x, double *f) {
+    double *length = malloc(m * sizeof(double)), total = 0;
+    for (int k = 0; k < m; k++) {
+        int a = ends[2 * k], b = ends[2 * k + 1];
+        double d = x[a] - x[b], pull;
+        length[k] = sqrt(1 + d * d);
+        pull = d - d / length[k];
+        f[a] -= pull;
+        f[b] += pull;
+    }
+    for (int k = 0; k < m; k++) total += length[k] * x[k % n];
+    free(length);
     return total;
 }

@@ -10,7 +10,7 @@ import pytest
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.long_loops import root_of
-from jax_enzyme.codegen.strips import compute_early
+from jax_enzyme.codegen.strips import compute_early, reads_where_data_say
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.verify import verify
@@ -37,7 +37,18 @@ def _tabled(name: str, c: float) -> Case:
     return Case(name, "n: i32, m: i32, c: f64, x: f64[n + m], inout t: f64[m], inout y: f64[n]", arguments, file=OWN)
 
 
+SPRINGS = "n: i32, m: i32, ends: i32[m, 2], x: f64[n], inout f: f64[n] -> f64"
+
+
+def _springs(r: np.random.Generator) -> dict[str, object]:
+    ends = r.integers(0, 30, (200, 2)).astype(np.int32)
+    return {"ends": ends, "x": r.normal(size=30), "f": r.normal(size=30)}
+
+
 CASES = {
+    "springs": Case(
+        "springs", "n: i32, m: i32, ends: i32[m, 2], x: f64[n], inout f: f64[n] -> f64", _springs, file=OWN
+    ),
     "ordered": _ordered(300),
     "forces": _case("forces", "n: i32, q: f64[2 * n], inout f: f64[2 * n]", q=60, f=60),
     "newton": _case("newton", "n: i32, a: f64, inout x: f64[n]", x=40, a=()),
@@ -86,11 +97,20 @@ def test_sums_keep_their_order(n: int) -> None:
         (CASES["forces"], 4),
         (CASES["newton"], 1),
         (CASES["waves"], 4),
+        (CASES["springs"], 3),
     ],
     ids=str,
 )
 def test_loops(row: Case, loops: int) -> None:
     assert len(_loops(row).all) == loops
+
+
+@pytest.mark.parametrize(("name", "adds"), [("springs", True), ("newton", False), ("forces", False)])
+def test_derivatives_that_add_where_data_say(name: str, adds: bool) -> None:
+    """Reverse has strips as well, of regular loops."""
+    kernel = Specialised.of(CASES[name])
+    function = derived.regular(kernel.program, kernel.signature, kernel.binding, None)
+    assert reads_where_data_say(function.module.functions[function.symbol]) == adds
 
 
 def test_stores_to_memory_of_their_own_come_first() -> None:
