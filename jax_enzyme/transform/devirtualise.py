@@ -16,11 +16,12 @@
               %y = phi double [ %y.1, %call.square ], [ %y.2, %call.cube ]
 
 The candidates are the functions of the call's type that the pointer may point to; of a table that never changes (a C++
-class's virtual functions), those in the slot that is read. Where the pointer may come from elsewhere as well, the call
-through it stays at the end of the chain, and where there are too many, nothing changes. Where all memory that the
-pointer may come from is known and there is no such function in it (a table without a destructor), no run gets there:
-the call becomes a failure (`unfitting`). An optimiser would conclude that it never runs. So what is called is hidden
-from it, until little is left of the code, and to see where pointers lead takes little time:
+class's virtual functions), those in the slot that is read. Where it may point to others too (a cast, or places that are
+not told apart), a failure ends the chain (`unfitting`). Where the pointer may come from elsewhere as well, the call
+through it stays there, and where there are too many, nothing changes. Where all memory that the pointer may come from
+is known and there is no such function in it (a table without a destructor), no run gets there: the call becomes a
+failure. An optimiser would conclude that it never runs. So what is called is hidden from it, until little is left of
+the code, and to see where pointers lead takes little time:
 
     hidden    %g = call ptr @je.callee(ptr %f)            %y = call double %g(double %x)
 """
@@ -66,7 +67,7 @@ MOST = 32
 @dataclass(frozen=True, eq=False)
 class _Choice:
     """What a call through a pointer may be of. `complete`: of nothing else. `fails`: but the pointer may lead to what
-    does not fit it, and the call's type says nothing of parameters."""
+    does not fit it."""
 
     candidates: list[Function]
     complete: bool
@@ -161,7 +162,7 @@ def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | No
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
-    fails = complete and call.function_type.variadic and len(candidates) < len(functions)
+    fails = complete and len(candidates) < len(functions)
     return _Choice(sorted(candidates, key=order.__getitem__), complete, fails)
 
 

@@ -49,11 +49,13 @@ def _is_open(instruction: I.Instruction) -> bool:
 
 def fits(kind: T.FunctionType, call: I.CallBase) -> bool:
     """Whether a function of a type may be what a call is of; what it returns may be of no use to the call."""
-    if not call.function_type.variadic or kind.variadic:
-        return kind == call.function_type
-    if call.type not in (T.VOID, kind.result) or len(kind.parameters) > len(call.arguments):
+    if kind == call.function_type:
+        return True
+    if kind.variadic or call.type not in (T.VOID, kind.result):
         return False
-    return all(map(_passes, call.arguments, kind.parameters))
+    if not call.function_type.variadic:
+        return kind.parameters == call.function_type.parameters
+    return len(kind.parameters) <= len(call.arguments) and all(map(_passes, call.arguments, kind.parameters))
 
 
 def _passes(value: Value, to: T.Type) -> bool:

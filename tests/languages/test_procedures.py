@@ -63,6 +63,20 @@ void run(int n, double a, const double *x, double *y, double *w, int how) {
     solve(f, (jacobian)f, n, a, y, w, how, how);
 }
 """
+_TABLE = """
+typedef void (*rhs)(int, double, const double *, double *);
+static void f(int n, double a, const double *y, double *w) { for (int i = 0; i < n; i++) w[i] = -a * y[i] * y[i]; }
+static void g(int n, const double *y, double *w, double a) { f(n, 2 * a, y, w); }
+static int h(int n, double a, const double *y, double *w) { return f(n, a + 1, y, w), n; }
+static rhs table[] = {f, (rhs)g, (rhs)h};
+void run(int n, double a, const double *x, double *y, double *w, int how) {
+    for (int i = 0; i < n; i++) y[i] = x[i];
+    for (int k = 0; k < 3; k++) {
+        table[k % 2 ? how : 0](n, a, y, w);
+        for (int i = 0; i < n; i++) y[i] += 0.1 * w[i];
+    }
+}
+"""
 _FORTRAN = "n: i32[], a: f64[], x: f64[n], out y: f64[n], how: i32[]"
 _C = "n: i32, a: f64, x: f64[n], out y: f64[n], scratch w: f64[n], how: i32"
 SOURCES = {
@@ -71,6 +85,7 @@ SOURCES = {
     "not there": (_SOLVER + _RUN.replace("PASSED", "other"), _FORTRAN, "fortran"),
     "a number": (_SOLVER + _RUN.replace("external other", "").replace("PASSED", "dummy"), _FORTRAN, "fortran"),
     "another type in C": (_CALLBACKS, _C, "c"),
+    "another type in a table": (_TABLE, _C, "c"),
 }
 
 
