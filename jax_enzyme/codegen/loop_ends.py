@@ -123,7 +123,7 @@ def _choices(loop: Loop, users: Uses) -> Iterator[I.Instruction]:
     inside = {block.terminator for child in loop.children for block in child.blocks}
     for instruction in (i for block in loop.blocks for i in block.instructions):
         if isinstance(instruction, I.Compare) and instruction.opcode == "icmp":
-            decided = [user for user, at in users.get(instruction, ()) if at == 0 and user is not end]
+            decided = [user for user in _decided(instruction, users) if user is not end]
         elif _predicate(instruction) is not None:
             decided = [instruction]
         else:
@@ -134,6 +134,17 @@ def _choices(loop: Loop, users: Uses) -> Iterator[I.Instruction]:
             decides = any(isinstance(d, I.CondBranch) or _leads_to_a_place(d, users) for d in decided)
         if decides:
             yield instruction
+
+
+def _decided(comparison: I.Compare, users: Uses) -> Iterator[I.Instruction]:
+    """What a comparison decides, by itself or with others (`i == 0 || i == n - 1`)."""
+    found = Reached[Value]([comparison])
+    for condition in found:
+        for user, at in users.get(condition, ()):
+            if isinstance(user, I.BinaryOp | I.Select) and user.type == T.I1:
+                found.add([user])
+            elif at == 0:
+                yield user
 
 
 def _predicate(choice: I.Instruction) -> str | None:

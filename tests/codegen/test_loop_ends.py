@@ -85,3 +85,20 @@ def test_rows_at_the_ends_go_their_own_way_and_loops_are_left_at_their_end() -> 
     loops = Loops.of(derived.regular(kernel.program, kernel.signature, kernel.binding).module.functions["je.primal"])
     inner = [loop for loop in loops if not loop.children]
     assert len(inner) == 3 and all(len(loop.blocks) == 1 for loop in inner)
+
+
+def test_a_border_is_asked_about_where_it_is() -> None:
+    """Comparisons that decide together: rows and columns inside go one way."""
+    source = """
+    void k(const double *x, double *y) {
+        for (int i = 0; i < 18; i++)
+            for (int j = 0; j < 20; j++) {
+                const double *v = x + 20 * i + j;
+                if (i == 0 || j == 0 || i == 17 || j == 19) { y[i * 20 + j] = v[0] * v[0]; continue; }
+                y[i * 20 + j] = v[0] * (v[1] + v[-1] + v[20] * v[-20]);
+            }
+    }"""
+    kernel = native(source, "k", "x: f64[18, 20], out y: f64[18, 20]", {}, "c")
+    agree(three_way(kernel, [np.cos(np.arange(360.0)).reshape(18, 20)]))
+    loops = Loops.of(derived.regular(kernel.program, kernel.signature, kernel.binding).module.functions["je.primal"])
+    assert all(len(loop.blocks) == 1 for loop in loops if not loop.children)
