@@ -143,7 +143,15 @@ class InLockstep(Independence):
         found = {v.type for b in loop.blocks for i in b.instructions for v in (i, *i.operands) if T.is_float(v.type)}
         return _REGISTER // max((self._layout.store_size(t) for t in found), default=8)
 
-    def _gains(self, loop: Loop) -> bool:
+    def reverse_gains(self, loop: Loop) -> bool:
+        """Whether the reverse of a loop that is worth it may be so as well: where a sum was in order, it is a row; and
+        to what iterations share and what each has of its own, in one object, it adds one after the other."""
+        shared: dict[Value, set[bool]] = {}
+        for access in (a for b in loop.blocks for a in _accesses(b) if T.is_float(I.accessed_value(a).type)):
+            shared.setdefault(I.base_of(access.operands[-1]), set()).add(not self._step(access, loop))
+        return all(len(ways) == 1 for ways in shared.values()) and self._gains(loop, in_reverse=True)
+
+    def _gains(self, loop: Loop, in_reverse: bool = False) -> bool:
         """Whether most work is arithmetic in loops inside, of which LLVM makes no good vectors, on numbers that
         iterations share or that lie side by side for them."""
         own = inner = rows = gathered = 0.0
@@ -156,7 +164,9 @@ class InLockstep(Independence):
             gathered += times * apart
             if home is loop:
                 own += work
-            elif self._lies_in_rows(home) and self._iterations(home) >= (_GATHERED_ROW if apart else _ROW):
+            elif self._lies_in_rows(home, in_reverse) and self._iterations(home) >= (
+                _GATHERED_ROW if apart or in_reverse else _ROW
+            ):
                 rows += work
             else:
                 inner += work
@@ -178,12 +188,12 @@ class InLockstep(Independence):
         growth = self._growth(access.operands[-1], self._home(access), loop)
         return abs(growth[1].value or 0) if growth is not None and len(growth) == 2 else 0
 
-    def _lies_in_rows(self, loop: Loop) -> bool:
-        """Does an innermost loop access numbers side by side, and add up none in order?"""
+    def _lies_in_rows(self, loop: Loop, in_reverse: bool) -> bool:
+        """Does an innermost loop access numbers side by side, and add up none in order, or hand on sums alone?"""
         if loop.children:
             return False
         carried = [i for i in loop.header.instructions if isinstance(i, I.Phi) and T.is_float(i.type)]
-        if any(self._free_sum(phi, loop) is None for phi in carried):
+        if not all(self._is_sum(phi, loop) if in_reverse else self._free_sum(phi, loop) for phi in carried):
             return False
         return all(self._step(a, loop) in (0, self._size(a)) for b in loop.blocks for a in _accesses(b))
 
@@ -363,6 +373,11 @@ class InLockstep(Independence):
         sum_ = chain(start, self._uses, loop.blocks, self._facts.block_of)
         is_free = sum_ is not None and sum_.kind == "fadd" and all(map(_is_free, sum_.steps - {start}))
         return sum_ if is_free else None
+
+    def _is_sum(self, start: I.Instruction, loop: Loop) -> bool:
+        """The same in whatever order."""
+        sum_ = chain(start, self._uses, loop.blocks, self._facts.block_of)
+        return sum_ is not None and sum_.kind == "fadd"
 
     # -- what values are to iterations
 

@@ -260,7 +260,8 @@ class _Job:
             if self.steps or self.program.launch is not None:
                 return flat
             marked = engine().mark_proved_loops(flat)
-            return engine().note_rows(marked if "rows" in self.options.without else engine().sum_rows(marked))
+            rows = engine().note_rows(marked if "rows" in self.options.without else engine().sum_rows(marked))
+            return rows if "lockstep" in self.options.without else engine().note_lockstep(rows)
 
         return _canonical.get(self.key, make)
 
@@ -414,7 +415,7 @@ class _Job:
         adds = _answers.get(
             digest("adds", kernel.key), lambda: engine().reads_where_data_say(base.module.functions[base.symbol])
         )
-        together = _answers.get(digest("lockstep", kernel.key), lambda: engine().in_lockstep(base) is not base)
+        together = engine().has_lockstep(base)
         if not (adds or together):
             return function
         before = regular(function)

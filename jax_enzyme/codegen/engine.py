@@ -25,7 +25,9 @@ from jax_enzyme.transform.directions import NotLinear as NotLinear
 from jax_enzyme.transform.directions import in_directions as in_directions
 from jax_enzyme.transform.divisions import guard_divisions as guard_divisions
 from jax_enzyme.transform.first_writes import without_needless_clears as without_needless_clears
+from jax_enzyme.transform.lockstep import has_lockstep as has_lockstep
 from jax_enzyme.transform.lockstep import in_lockstep as in_lockstep
+from jax_enzyme.transform.lockstep import note_lockstep as note_lockstep
 from jax_enzyme.transform.named_choices import name_choices as name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops as share_marked_loops
 from jax_enzyme.transform.places import keep_places as keep_places

@@ -32,11 +32,14 @@ from jax_enzyme.analysis.lockstep import ELEMENTWISE, InLockstep, Lockstep
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.private_memory import Renewal
+from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.clone import clone, with_operands
+from jax_enzyme.ir.marks import LOCKSTEP, LOCKSTEP_BACK
+from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantSplat, Poison, Undef, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload, splat
@@ -62,21 +65,11 @@ _NUMBERS: Mapping[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.I64: 8, T.I32: 4}
 def in_lockstep(function: ArrayFunction) -> ArrayFunction:
     """The array function, its loops regular, with the iterations of some in lockstep, in a copy of the module; the
     function itself where there are none."""
-    root = function.module.functions[function.symbol]
-    loops = Loops.of(root)
-    if not any(loop.children for loop in loops):
+    prepared = _prepared(function)
+    if prepared is None:
         return function
-    has_several = first_ends(loops, _has_inner) is not None
-    if not has_several and not InLockstep(function.module, root).candidates():
-        return function
-    module = clone(function.module)
+    module, found = prepared.module, prepared.facts.found()
     root = module.functions[function.symbol]
-    if has_several:
-        join_ends(root, _has_inner)
-    facts = InLockstep(module, root)
-    if _copy_by_number(root, facts.candidates()):
-        facts = InLockstep(module, root)
-    found = facts.found()
     left = _STACK
     for share in found:
         needed = share.width * sum(size for _, _, size in share.renewed.values())
@@ -86,6 +79,59 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
             if rest is not None and not share.sites:
                 _Rewriting(module, root, replace(share, width=share.width // 2)).run(rest)
     return replace(function, module=module) if found else function
+
+
+def note_lockstep(function: ArrayFunction) -> ArrayFunction:
+    """The array function, in canonical form, with the loops noted in place of which iterations will run in lockstep,
+    and those whose reverse may: what derivatives keep of these lies side by side."""
+    prepared = _prepared(function)
+    if prepared is None:
+        return function
+    facts, noted = prepared.facts, dict[BasicBlock, tuple[str, ...]]()
+    for share in facts.found():
+        back = (LOCKSTEP_BACK,) if facts.reverse_gains(share.loop) else ()
+        noted[prepared.origins[share.loop.header]] = (LOCKSTEP, *back)
+    for loop in Loops.of(function.module.functions[function.symbol]) if noted else ():
+        for latch in loop.latches:
+            kinds = noted.get(loop.header, ())
+            latch.terminator.metadata = [*latch.terminator.metadata, *((kind, MDNode()) for kind in kinds)]
+    return function
+
+
+def has_lockstep(function: ArrayFunction) -> bool:
+    """Whether loops are noted."""
+    ends = (block.terminator for block in function.module.functions[function.symbol].blocks)
+    return any(kind == LOCKSTEP for end in ends for kind, _ in end.metadata)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A copy of a module in which loops have one end and numbers are copied one by one, what is known of it, and the
+    blocks that its own are copies of."""
+
+    module: Module
+    facts: InLockstep
+    origins: Mapping[BasicBlock, BasicBlock]
+
+
+def _prepared(function: ArrayFunction) -> _Prepared | None:
+    """None where no loop may gain."""
+    root = function.module.functions[function.symbol]
+    loops = Loops.of(root)
+    if not any(loop.children for loop in loops):
+        return None
+    has_several = first_ends(loops, _has_inner) is not None
+    if not has_several and not InLockstep(function.module, root).candidates():
+        return None
+    module = clone(function.module)
+    origins = dict(zip(module.functions[function.symbol].blocks, root.blocks, strict=True))
+    root = module.functions[function.symbol]
+    if has_several:
+        join_ends(root, _has_inner)
+    facts = InLockstep(module, root)
+    if _copy_by_number(root, facts.candidates()):
+        facts = InLockstep(module, root)
+    return _Prepared(module, facts, origins)
 
 
 def _has_inner(loop: Loop) -> bool:

@@ -262,3 +262,20 @@ double nearest(int n, int d, const double *w, const double *x, const double *y) 
     }
     return total;
 }
+
+/* Each path begins at the same rates; of those that are left after each step, all are moved. */
+double rates(int n, int d, const double *start, const double *s, const double *z, double *l) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < d; j++) l[j] = start[j];
+        for (int t = 0; t < d - 1; t++) {
+            double drift = 0;
+            for (int j = t + 1; j < d; j++) {
+                drift += s[j - t - 1] * l[j] / (2 + l[j] * l[j]);
+                l[j] *= exp(0.01 * (drift + s[j - t - 1] * z[i * d + t]));
+            }
+        }
+        total += l[d - 1] * l[d / 2];
+    }
+    return total;
+}

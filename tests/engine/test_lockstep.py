@@ -106,6 +106,13 @@ TOGETHER = {
     "matrices": _case("matrices", "n: i32, d: i32, x: f64[n,d], inout u: f64[d,d] -> f64", x=(40, D), u=(D, D)),
     "nearest": _case("nearest", "n: i32, d: i32, w: f64[d], x: f64[n], y: f64[d] -> f64", w=D, x=40, y=D),
     "windows": _windows(0),
+    "rates": _case(
+        "rates",
+        "n: i32, d: i32, start: f64[d], s: f64[d], z: f64[n,d], scratch l: f64[d] -> f64",
+        start=30,
+        s=30,
+        z=(40, 30),
+    ),
     "shorter": _case("shorter", "n: i32, d: i32, w: f64[d], x: f64[n,d], inout y: f64[n]", w=D, x=(70, D), y=70),
 }
 APART = {
@@ -184,8 +191,9 @@ def _check_values(row: Case, *given: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["columns", "distances"])
+@pytest.mark.parametrize("name", ["columns", "distances", "rates"])
 def test_both_sweeps(name: str) -> None:
+    """That of `rates` has a triangle on the tape, of which numbers of iterations in lockstep lie side by side."""
     assert _changes(TOGETHER[name], in_reverse=True)
 
 

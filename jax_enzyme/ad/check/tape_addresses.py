@@ -167,13 +167,25 @@ class Sweep:
         raise NotImplementedError
 
     def indices(self, place: Place) -> list[Value]:
-        """The parts of an index, outermost first; their number is that of the slot's loops."""
+        """The parts of an index, by the slot's loops, outermost first."""
+        slot = place.slot
+        parts = self._parts(place)
+        if len(parts) != len(slot.loops):
+            return parts
+        of = {loop: part for (loop, _), part in zip(slot.loops, parts, strict=True)}
+        return [of[loop] for loop in slot.nest]
+
+    def _parts(self, place: Place) -> list[Value]:
+        """The same in the order in which they make up the index."""
         packing = place.slot.packing
         if place.index is None:
             return []
         if packing is None:
             return self._box(place, place.index, [bound for _, bound in place.slot.loops[1:]], None)
-        start, within = self._sum(place, place.index)
+        index, last = place.index, list[Value]()
+        if packing.beside:
+            index, *last = self._box(place, index, [packing.beside], None)
+        start, within = self._sum(place, index)
         before: list[Value] = []
         if packing.around:
             product, start = self._sum(place, start)
@@ -181,7 +193,7 @@ class Sweep:
         divider = _entry(start, packing.starts)
         if divider is None:
             raise self._is_not_of_loops(place)
-        return [*before, divider, *self._box(place, within, packing.sides, divider)]
+        return [*before, divider, *self._box(place, within, packing.sides, divider), *last]
 
     def _box(
         self, place: Place, index: Value, sides: Sequence[int | GlobalVariable], divider: Value | None

@@ -450,7 +450,7 @@ class _ReverseCheck(Sweep):
         if position is None:
             raise self.fail(f"{name_of(place.key)} is read before reverse begins")
         elsewhere = False
-        for (loop, _), index in zip(place.slot.loops, self.indices(place), strict=True):
+        for loop, index in zip(place.slot.nest, self.indices(place), strict=True):
             elsewhere |= not self._is_iteration(loop, index, position, place)
         return position, elsewhere
 

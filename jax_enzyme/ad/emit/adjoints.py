@@ -35,7 +35,7 @@ from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
@@ -286,7 +286,7 @@ class Adjoints:
         None where no number is copied."""
         alone = copied_type(self._facts.module, call)
         if isinstance(alone, T.FloatType):
-            return self._numbers_adjoint(alone)
+            return self._numbers_adjoint(alone, call)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
         kinds = {k for o in objects for k in self._runtime.words.of(o)}
@@ -294,7 +294,7 @@ class Adjoints:
         words = self._runtime.words
         kind = next(iter(kinds)) if len(kinds) == 1 and not pointers else None
         if kind is not None and is_array(words, call, kind):
-            return self._numbers_adjoint(kind)
+            return self._numbers_adjoint(kind, call)
         pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
         if pattern is None and is_freed_next(call, self._facts.points_to):
             return self._runtime.move_adjoint()
@@ -307,8 +307,9 @@ class Adjoints:
         pattern = replace(pattern, joined=bool(self._facts.activity.beside))
         return self._runtime.helper(pattern.name, pattern.text()) if pattern.pieces else None
 
-    def _numbers_adjoint(self, kind: T.FloatType) -> Function:
-        return self._runtime.copy_adjoint(kind, kind == T.DOUBLE and self._facts.activity.has_codes)
+    def _numbers_adjoint(self, kind: T.FloatType, call: I.CallBase) -> Function:
+        of_halves = kind == T.DOUBLE and self._facts.activity.has_codes
+        return self._runtime.copy_adjoint(kind, of_halves, callee_name(call).startswith("llvm.memcpy."))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@ optimiser.
 
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
+    je.copy.adjoint.T.apart          the same for ranges that do not overlap
     je.copy.aligned.T(to, from, n)   the same of numbers at multiples of their size, wherever the copy starts. One that
                                      takes them elsewhere makes NaN of adjoints that are not zero: then nobody knows
                                      where the numbers are
@@ -43,16 +44,12 @@ entry:
   br i1 %empty, label %exit, label %start
 
 start:
-  %down = icmp ult ptr %to, %from
-  %last = sub i64 %count, 1
-  br label %loop
+DOWN  br label %loop
 
 loop:
   %k = phi i64 [ 0, %start ], [ %k.next, %loop ]
-  %mirror = sub i64 %last, %k
-  %i = select i1 %down, i64 %mirror, i64 %k
-  %to.at = getelementptr inbounds TYPE, ptr %to, i64 %i
-  %from.at = getelementptr inbounds TYPE, ptr %from, i64 %i
+MIRROR  %to.at = getelementptr inbounds TYPE, ptr %to, i64 %ITEM
+  %from.at = getelementptr inbounds TYPE, ptr %from, i64 %ITEM
   %x = load TYPE, ptr %to.at, align ALIGN
   store TYPE ZERO, ptr %to.at, align ALIGN
   %y = load TYPE, ptr %from.at, align ALIGN
@@ -66,8 +63,12 @@ exit:
   ret void
 }
 """
-
-
+_DOWN = """  %down = icmp ult ptr %to, %from
+  %last = sub i64 %count, 1
+"""
+_MIRROR = """  %mirror = sub i64 %last, %k
+  %i = select i1 %down, i64 %mirror, i64 %k
+"""
 _ALIGNED_TEXT = """
 define internal void @je.copy.aligned.TYPE(ptr %to, ptr %from, i64 %bytes) nounwind {
 entry:
@@ -143,12 +144,15 @@ class Runtime:
             function.return_attributes = ("noalias",)
         return function
 
-    def copy_adjoint(self, kind: T.FloatType, of_halves: bool = False) -> Function:
-        """The adjoint of a copy of numbers; `of_halves`: of words whose halves may be integers."""
-        name = "je.copy.words" if of_halves else f"je.copy.adjoint.{kind}"
+    def copy_adjoint(self, kind: T.FloatType, of_halves: bool = False, apart: bool = False) -> Function:
+        """The adjoint of a copy of numbers; `of_halves`: of words whose halves may be integers; `apart`: between ranges
+        that do not overlap, so that any order is right."""
+        name = ("je.copy.words" if of_halves else f"je.copy.adjoint.{kind}") + ".apart" * apart
         join, total = (JOINED_WORDS, "%word") if of_halves else ("", "%sum")
+        down, mirror, item = ("", "", "k") if apart else (_DOWN, _MIRROR, "i")
         size = str(self._layout.alloc_size(kind))
-        text = _COPY_TEXT.replace("NAME", name).replace("JOIN", join).replace("TOTAL", total)
+        text = _COPY_TEXT.replace("DOWN", down).replace("MIRROR", mirror).replace("ITEM", item)
+        text = text.replace("NAME", name).replace("JOIN", join).replace("TOTAL", total)
         text = text.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
         return self.helper(name, text.replace("ZERO", zero_text(kind)))
 

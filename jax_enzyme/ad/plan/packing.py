@@ -20,8 +20,9 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.metadata import MDConstant, MDNode
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import ConstantAggregate, ConstantInt, Value
+from jax_enzyme.ir.values import ConstantAggregate, ConstantInt, Value, int_value
 
 _FEWEST = 256
 """Smaller arrays stay what they are."""
@@ -30,28 +31,34 @@ _FEWEST = 256
 @dataclass(frozen=True, eq=False)
 class Packing:
     """`around` are the numbers of iterations of the loops around the divider, which is loop number `len(around)` and
-    has `one` items in all. `sides` are those of the loops inside, but the first of them: each a number, or a table."""
+    has `one` items in all. `sides` are those of the loops inside, but the first of them: each a number, or a table.
+    `beside`, if it is not 0, is that of one more loop, in whose iterations items lie side by side."""
 
     around: tuple[int, ...]
     one: int
     starts: GlobalVariable
     sides: tuple[int | GlobalVariable, ...]
+    beside: int = 0
 
     @property
     def items(self) -> int:
-        return prod(self.around) * self.one
+        return prod(self.around) * self.one * (self.beside or 1)
 
     @property
     def tables(self) -> tuple[GlobalVariable, ...]:
         return (self.starts, *(side for side in self.sides if isinstance(side, GlobalVariable)))
 
     def index(self, builder: Builder, numbers: Sequence[Value]) -> Value:
-        """The number of an item; `numbers` are those of the iterations."""
+        """The number of an item; `numbers` are those of the iterations. Of those side by side optimisers are told how
+        large the entries of tables are, to tell iterations apart; other code is slower for that here and there."""
         count = len(self.around)
         divider = numbers[count]
 
         def at(table: GlobalVariable) -> Value:
-            return builder.load(T.I64, builder.gep(T.I64, table, [divider]), 8)
+            entry = builder.load(T.I64, builder.gep(T.I64, table, [divider]), 8)
+            if self.beside:
+                entry.metadata.append(("range", _range(table)))
+            return entry
 
         index = at(self.starts)
         before = flat(builder, numbers[:count], [ConstantInt(T.I64, n) for n in self.around])
@@ -59,9 +66,14 @@ class Packing:
             scaled = builder.binary("mul", before, ConstantInt(T.I64, self.one), ("nuw", "nsw"))
             index = builder.binary("add", scaled, index, ("nuw", "nsw"))
         sides = [ConstantInt(T.I64, side) if isinstance(side, int) else at(side) for side in self.sides]
-        within = flat(builder, numbers[count + 1 :], [ConstantInt(T.I64, 0), *sides])
+        within = flat(builder, numbers[count + 1 : count + 2 + len(self.sides)], [ConstantInt(T.I64, 0), *sides])
         assert within is not None
-        return builder.binary("add", index, within, ("nuw", "nsw"))
+        item = builder.binary("add", index, within, ("nuw", "nsw"))
+        if not self.beside:
+            return item
+        whole = flat(builder, [item, numbers[-1]], [ConstantInt(T.I64, n) for n in (0, self.beside)])
+        assert whole is not None
+        return whole
 
 
 def flat(builder: Builder, numbers: Sequence[Value], sides: Sequence[Value]) -> Value | None:
@@ -105,6 +117,14 @@ def packing(facts: Recurrences, loops: Sequence[tuple[Loop, int]]) -> Packing | 
     sides = [_side([row[i] for row in rows]) for i in range(1, len(rows[0]))]
     one = max(starts[-1], 1)  # where no iteration runs, a slot has its place all the same
     return Packing(tuple(bounds[:number]), one, _table(starts[:-1]), tuple(sides))
+
+
+def _range(table: GlobalVariable) -> MDNode:
+    """From the least number in a table to behind the largest: what optimisers may rely on."""
+    assert isinstance(table.initializer, ConstantAggregate)
+    numbers = [n for n in map(int_value, table.initializer.elements) if n is not None]
+    ends = (min(numbers), max(numbers) + 1)
+    return MDNode(operands=[MDConstant(ConstantInt(T.I64, n)) for n in ends])
 
 
 def _side(numbers: Sequence[int]) -> int | GlobalVariable:

@@ -3,7 +3,8 @@
 A *frame* is a block of memory of fixed layout. The root frame is the tape itself; its size is known when the code is
 emitted, so it can be an XLA buffer. A loop whose number of iterations has a proved bound gives each of its values an
 array in the frame around it, indexed by iteration numbers (one array per value: the innermost index runs fastest, so
-that vector loads are possible; `ad.plan.packing` where inner loops differ in length). A loop without a bound gets a
+that vector loads are possible, or that of a loop in lockstep around it; `ad.plan.packing` where inner loops differ in
+length). A loop without a bound gets a
 frame per iteration, from an arena, as the forward sweep goes. If it is known how long a loop is when control comes to
 it, its frames are a *row*, allocated there. Else each is a *node*, allocated in its iteration; nodes are chained
 backwards. The frame around the loop keeps the row, or the last node. Numbers of which no iteration has two share a slot
@@ -37,6 +38,7 @@ from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.marks import LOCKSTEP_BACK
 from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
@@ -47,6 +49,10 @@ _BOUNDED_BUT_NOT_EXACT, _SHARED_BUT_NOT_EXACT = 1024, 1 << 17
 several threads may run one whose tape is an array, if it is marked."""
 _GUESS = 64.0
 _DOMAIN = MDNode(operands=[MDString("je.tape")])
+_MANY_ROWS, _NEAR = 128, 2048
+"""So many rows of numbers that lie side by side, longer than so many bytes, are more pages than a core finds at once,
+and are not read ahead: then what one iteration keeps lies side by side, but for triangles, whose places are in tables
+that iterations in lockstep must not depend on."""
 _SCOPES = {n: MDNode(operands=[MDString(f"je.tape.{n}"), _DOMAIN]) for n in (1, 2, 4, 8, 16)}
 """Alias scopes of slots, by the bytes of an item."""
 
@@ -64,7 +70,8 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
+    """`loops` index the slot, with the number of iterations of each, the last fastest: outermost first, but one in
+    lockstep, in whose iterations items lie side by side, comes last. `step` is the bytes per item.
     `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread. `may_be_bits`
     says of an integer that it may be the bits of a number, or an address; `is_lasting`, that the slot's memory holds
     nothing but its values while the function runs. `repeated` are loops around the value in whose iterations it is the
@@ -80,6 +87,11 @@ class Slot:
     packing: Packing | None = None
     is_lasting: bool = False
     repeated: frozenset[Loop] = frozenset()
+
+    @property
+    def nest(self) -> list[Loop]:
+        """The loops that index the slot as they are nested, outermost first."""
+        return sorted((loop for loop, _ in self.loops), key=lambda loop: loop.depth)
 
     @property
     def items(self) -> int:
@@ -249,13 +261,33 @@ class Tape:
         align = min(ALIGNMENT, max(self.layout.align(type_), 8 if size >= 8 else 1))
         if loops or size > 8:
             align = ALIGNMENT
-        offset = whole(frame.size, align)
-        packed = self._packing(loops)
+        beside = self._beside(loops, type_)
+        loops, packed = beside or (loops, self._packing(loops))
+        # What lies side by side begins at multiples of what does, so that iterations never meet, whatever slot it is.
+        offset = whole(frame.size, max(align, size * loops[-1][1]) if beside else align)
         frame.size = offset + size * _items(loops, packed)
         frame.align = max(frame.align, align)
         threads = self.threads if frame.loop is None else self.node_threads
         is_lasting = self.is_entered_once and frame is self.root
         return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits, packed, is_lasting)
+
+    def _beside(
+        self, loops: Sequence[tuple[Loop, int]], type_: T.Type
+    ) -> tuple[Sequence[tuple[Loop, int]], Packing | None] | None:
+        """The order of the loops, and how those before the last are packed, where a number of each iteration of a loop
+        in lockstep is to lie side by side; None elsewhere."""
+        numbers = [n for n, (loop, _) in enumerate(loops[:-1]) if _is_in_lockstep(loop)]
+        if not numbers or not T.is_float(type_) or not self._may_pack(len(loops)):
+            return None
+        (loop, bound), others = loops[numbers[0]], [*loops[: numbers[0]], *loops[numbers[0] + 1 :]]
+        size = self.layout.alloc_size(type_)
+        packed, side = self._packing(others), whole(bound, ALIGNMENT // size)
+        rows = _items(others, packed)
+        if packed is None and rows > _MANY_ROWS and side * size > _NEAR:
+            return None
+        packed = packed and replace(packed, beside=side)
+        fits = rows * bound <= _items(loops, self._packing(loops))
+        return ([*others, (loop, side)], packed) if fits else None
 
     def _packing(self, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
         """How the items of a nest are packed."""
@@ -268,6 +300,10 @@ class Tape:
     @remembered
     def _packing_of(self, loops: tuple[tuple[Loop, int], ...]) -> Packing | None:
         return packing(self.recurrences, loops)
+
+
+def _is_in_lockstep(loop: Loop) -> bool:
+    return any(kind == LOCKSTEP_BACK for latch in loop.latches for kind, _ in latch.terminator.metadata)
 
 
 def _items(loops: Sequence[tuple[Loop, int]], packed: Packing | None) -> int:
