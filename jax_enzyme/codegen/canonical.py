@@ -51,6 +51,7 @@ from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.named_loops import keep_own_names, name_loops
 from jax_enzyme.transform.openmp import show_short_sections
 from jax_enzyme.transform.poison import define_poison
+from jax_enzyme.transform.product_ranges import cut_products
 from jax_enzyme.transform.reducible import make_reducible, rejoin_latches
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
@@ -103,7 +104,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         take_apart(result.module, module)
         result = replace(function, module=_regular(module, function.symbol))
     on_loads = (load_again, load_before_loops) if _runs_alone(result.module) else (load_again,)
-    at_last = (retype, choose_by_turn, *on_loads, of_module(lower_calls), of_module(define_poison))
+    at_last = (retype, choose_by_turn, cut_products, *on_loads, of_module(lower_calls), of_module(define_poison))
     module = through(result, of_module(_with_single_entries), join_marked_ends, *at_last).module
     take_apart(result.module, module)
     show_divisors(module)

@@ -1396,6 +1396,24 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "products, with a sum and the last of all": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double p = x[0], q = 1, s = 0, last = 0;
+#pragma omp parallel for reduction(* : p, q) reduction(+ : s) lastprivate(last)
+  for (int i = 3; i < n; i += 3) {
+    last = sin(x[i]) * exp(x[i - 1]);
+    p *= 1 + last / n;
+    q *= 2 - exp(x[i - 2] / n);
+    s += last * last;
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = sin(x[i]) * p + exp(x[i]) * q + s * last;
+}""",
+        "pjv",
+        n=10000,
+        all=True,
+    ),
     "sums in one of two arrays, which data chose before": Shared(
         """#include <math.h>
 #include <stdlib.h>
