@@ -71,8 +71,7 @@ def _found(module: Module, root: Function, loops: Loops) -> Iterator[tuple[Loop,
 
     def visit(loop: Loop) -> Iterator[tuple[Loop, Mapping[I.Phi, Chain]]]:
         if len(loop.latches) == 1 and Mark.PARALLEL in marks_of(module, loop.latches[0].terminator):
-            numbers = [phi for phi in phis(loop.header) if isinstance(phi.type, T.FloatType)]
-            sums = {p: sum_ for p in numbers if (sum_ := carried_sum(p, loop, used, home)) is not None}
+            sums = {p: c for p in phis(loop.header) if (c := carried_sum(p, loop, used, home)) is not None}
             if any(sum_.kind == _PRODUCT for sum_ in sums.values()):
                 yield loop, sums
             return
@@ -97,7 +96,7 @@ def _known(facts: Recurrences, loop: Loop, sums: Mapping[I.Phi, Chain]) -> _Prod
         if phi in sums and sums[phi].kind == _PRODUCT:
             products.append(phi)
         elif phi in sums or step is not None:
-            others.append((phi, step))
+            others.append((phi, None if phi in sums else step))
         else:
             return None
     return _Product(loop, count, tuple(products), tuple(others))

@@ -501,22 +501,24 @@ void k(int n, const double *x, double *y) {
     "extremes": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
-  double top = 0, low = 9, product = 1, last = 0;
+  double top = 0, low = 9, product = x[0], other = 1, last = 0;
   int count = 0;
-#pragma omp parallel for reduction(max : top) reduction(min : low) reduction(* : product) reduction(+ : count) \\
+#pragma omp parallel for reduction(max : top) reduction(min : low) reduction(* : product, other) reduction(+ : count) \\
     lastprivate(last)
-  for (int i = 0; i < n; i++) {
+  for (int i = 3; i < n; i += 3) {
     top = x[i] > top ? x[i] : top;
     low = fmin(low, x[i]);
     product *= 1 + x[i] / 4000;
+    other *= 2 - exp(x[i - 1] / n);
     count += x[i] > 0.5;
     last = exp(x[i]);
     y[i] = x[i];
   }
-  y[0] = top * product + count + last - low;
+  y[0] = top * product + other * count + last - low;
 }""",
-        "p",
-        "a value from the one before",
+        "pjv",
+        n=3600,
+        all=True,
     ),
     "best": Shared(
         """#include <math.h>
@@ -1394,24 +1396,6 @@ void k(int n, const double *x, double *y) {
   for (int i = 0; i < n; i++) y[i] = u[i % M][i / M % M] + all * x[i];
 }""",
         "pjv",
-        all=True,
-    ),
-    "products, with a sum and the last of all": Shared(
-        """#include <math.h>
-void k(int n, const double *x, double *y) {
-  double p = x[0], q = 1, s = 0, last = 0;
-#pragma omp parallel for reduction(* : p, q) reduction(+ : s) lastprivate(last)
-  for (int i = 3; i < n; i += 3) {
-    last = sin(x[i]) * exp(x[i - 1]);
-    p *= 1 + last / n;
-    q *= 2 - exp(x[i - 2] / n);
-    s += last * last;
-  }
-#pragma omp parallel for
-  for (int i = 0; i < n; i++) y[i] = sin(x[i]) * p + exp(x[i]) * q + s * last;
-}""",
-        "pjv",
-        n=10000,
         all=True,
     ),
     "sums in one of two arrays, which data chose before": Shared(
