@@ -378,17 +378,17 @@ class _Job:
 
     def _share(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         launch = self.program.launch
-        grid = launch.shape(dict(self.binding.dims)).grid if launch is not None else ()
-        extents = [extent for extent in reversed(grid) if extent > 1]
         if launch is None:
             return self._shared_by_marks(function)
+        shape = launch.shape(dict(self.binding.dims))
+        extents = [extent for extent in reversed(shape.grid) if extent > 1]
         if not extents:
             return function, ()
         if self.before_all().primal().has_state:
             return function, ("on one thread: `__device__` variables pass from block to block",)
         plain = engine().with_regular_loops(function) if self.steps else function
         regular = engine().without_needless_clears(plain)
-        shared, verdicts = engine().share_loops(regular, extents)
+        shared, verdicts = engine().share_loops(regular, extents, shape.rows)
         gains = shared is not plain or engine().has_guarded_loops(regular.module.functions[regular.symbol])
         return (shared if gains else function), verdicts
 

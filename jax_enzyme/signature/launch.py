@@ -66,6 +66,12 @@ class Shape:
         """Threads per block."""
         return self.block[0] * self.block[1] * self.block[2]
 
+    @property
+    def rows(self) -> int:
+        """Threads along the last axis, of y and z, that has more than one."""
+        y, z = (g * b for g, b in zip(self.grid[1:], self.block[1:], strict=True))
+        return z if z > 1 else y
+
 
 def parse_launch(signature: Signature, grid: object, block: object, shared: object = None) -> Launch:
     """The launch that the caller of `kernel` described. SignatureError where it cannot mean anything."""

@@ -46,17 +46,19 @@ _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
 RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
 
 
-def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayFunction, tuple[str, ...]]:
+def share_loops(function: ArrayFunction, extents: Sequence[int], rows: int) -> tuple[ArrayFunction, tuple[str, ...]]:
     """The array function with its loops over blocks shared, and with a team as its last parameter, in a copy of the
     module; the function itself where no loop can be shared. `extents` are those of the loops over blocks, outermost
-    first, each more than 1. Second, for every loop over blocks what was decided."""
+    first, each more than 1, and `rows` the number of rows of threads, which may be one loop (`cuda.whole_rows`), less
+    what is made apart at its ends. Second, for every loop over blocks what was decided."""
     module = clone(function.module)
     root = module.functions[function.symbol]
     facts = Independence(module, root)
     chosen: list[Independent] = []
     verdicts: list[str] = []
     for loop in facts.loops.roots:
-        if extents and facts.count(loop) == extents[0]:
+        count = facts.count(loop) or 0
+        if count == extents[0] or (loop.children and _FEW < rows // 2 < count <= rows):
             found = _best(facts, loop, extents)
             verdicts.append(
                 f"on one thread: {found}" if isinstance(found, str) else f"in {found.count} parts on several threads"

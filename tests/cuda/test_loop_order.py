@@ -281,6 +281,6 @@ def test_a_sweep_is_vectorised_whose_tape_holds_numbers_and_branches() -> None:
     base = kernel.specialise(kernel.binding(inputs)).base
     step = Augmented((True, True, False), (False, False, True))
     sweep = derived.derived(base.program, base.signature, base.binding, (step,), base.options)
-    shared, said = share_loops(with_regular_loops(sweep), [10])
+    shared, said = share_loops(with_regular_loops(sweep), [10], 1)
     assert said == ("in 10 parts on several threads",)
     assert "llvm.loop.isvectorized" in optimised_text(entry_module(shared))

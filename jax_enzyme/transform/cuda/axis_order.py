@@ -38,6 +38,12 @@ def fastest_axis(module: Module, kernel: Function, extents: Sequence[tuple[str, 
     return best if 2 * costs[best] < costs[first] else first
 
 
+def goes_along(module: Module, kernel: Function, index: str) -> bool:
+    """Whether no access is known to go through memory otherwise than from one number to the next, along an index."""
+    steps = _Steps(module, kernel, [i for i in kernel.instructions() if callee_name(i) == index])
+    return not any(steps.is_apart(access) for access in steps.moving)
+
+
 class _Steps:
     """By how much values move on from one thread to the next; None where that is not known. Sums that wrap around are
     not asked about: it is about speed alone."""
@@ -86,10 +92,22 @@ class _Steps:
 
     def cost(self, access: Value) -> int:
         """Of a load or store; nothing for other instructions."""
+        match self._step(access):
+            case 0:
+                return 0
+            case 1 | -1:
+                return 1
+            case _:
+                return _APART
+
+    def is_apart(self, access: Value) -> bool:
+        """Whether a load or store is known to go on by several numbers."""
+        return self._step(access) not in (0, 1, -1, None)
+
+    def _step(self, access: Value) -> float | None:
+        """By how many numbers a load or store goes on; 0 for other instructions."""
         if not isinstance(access, I.Load | I.Store):
             return 0
         kind = access.type if isinstance(access, I.Load) else access.operands[0].type
         step = self.of(access.operands[0 if isinstance(access, I.Load) else 1])
-        if step == 0:
-            return 0
-        return 1 if step is not None and abs(step) == self._layout.alloc_size(kind) else _APART
+        return None if step is None else step / self._layout.alloc_size(kind)

@@ -107,15 +107,15 @@ def _trim(function: Function, loop: Loop) -> None:
 
 def _busy(loop: Loop, test: I.CondBranch, counts: _Counted, latch: BasicBlock) -> int | None:
     """In how many iterations, the first ones, the header goes anywhere but to the latch."""
-    condition = test.operands[0]
-    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
-        return None
-    found = _sides(loop, counts.phi, condition, test.targets[0] is not latch, counts.count)
-    limit = int_value(found[0].limit[0]) if len(found) == 1 and found[0].offset is None else None
-    if limit is None:
-        return None
-    busy = {"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(found[0].order, 0)
-    return busy if busy > 0 else None
+    found: list[int] = []
+    for condition, holds in known_with(test.operands[0], test.targets[0] is not latch):
+        if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+            continue
+        sides = _sides(loop, counts.phi, condition, holds, counts.count)
+        limit = int_value(sides[0].limit[0]) if len(sides) == 1 and sides[0].offset is None else None
+        if limit is not None:
+            found.append({"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(sides[0].order, 0))
+    return min((busy for busy in found if busy > 0), default=None)
 
 
 def _counted(loop: Loop) -> _Counted | None:

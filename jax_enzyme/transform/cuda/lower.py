@@ -44,6 +44,7 @@ from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.turning import OF_BLOCK, OF_WARP, turn_loops
 from jax_enzyme.transform.cuda.uniform import Uniformity
+from jax_enzyme.transform.cuda.whole_rows import join_rows
 from jax_enzyme.transform.divisions import guard_hidden_divisions, hide_divisors, show_divisors
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
 from jax_enzyme.transform.heap_locals import move_locals_of
@@ -99,6 +100,7 @@ def lower(
         attributes.append(())
         log.watch(work, kernel, shape)
     elif by_extents:
+        shape = shape if shared or open_grid else join_rows(work, kernel, shape)
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     meets_lanes = any(_warp_operation(i) for i in kernel.instructions())
     block = Block(work, shape, open_block)
