@@ -529,9 +529,10 @@ def test_rows_that_iterations_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SIDES = """
   %p{i} = getelementptr double, ptr %x, i64 {i}
-  %v{i} = load double, ptr %p{i}
-  %b{i} = fcmp olt double %v{i}, 0.0
-  %a{i} = fcmp ogt double %v{i}, 0.0
+  %w{i} = load double, ptr %p{i}
+  %v{i} = fmul double %w{i}, %w{i}
+  %b{i} = fcmp olt double %v{i}, 1.0
+  %a{i} = fcmp ogt double %v{i}, 1.0
   %s{i} = select i1 %b{i}, double 2.0, double 3.0
   %t{i} = select i1 %a{i}, double 4.0, double 5.0
   %m{i} = fadd double %n{before}, %s{i}
@@ -540,7 +541,7 @@ SIDES = """
 
 
 def followed(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often it is asked what a value is used for, where numbers are held against 0 from both sides and what that
+    """How often it is asked what a value is used for, where numbers are held against 1 from both sides and what that
     chooses comes together in one factor."""
     asked: list[object] = []
     used = Consequences.used
