@@ -203,7 +203,7 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
     arguments = root.arguments
     varied = [points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if w]
     outputs = [points_to.objects[a] for a, s in zip(arguments, step.seeded, strict=True) if s]
-    activity = Activity(points_to, rules, varied, outputs)
+    activity = Activity(points_to, rules, varied, outputs, in_frames=base.is_derivative)
     activity = refuse_unprovable(words, activity, rules, survey.origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)

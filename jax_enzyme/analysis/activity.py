@@ -11,7 +11,7 @@ them) can be active. Objects are those of `memory.PointsTo`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 
 from jax_enzyme.analysis.decisions import only_decides, only_moves
 from jax_enzyme.analysis.dependence import Worklist
@@ -33,6 +33,7 @@ from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
@@ -44,7 +45,8 @@ _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractv
 
 
 class Activity:
-    """Solved activity of one differentiation. `inputs` and `outputs` are buffer objects; `outputs=None`: all count."""
+    """Solved activity of one differentiation. `inputs` and `outputs` are buffer objects; `outputs=None`: all count.
+    `in_frames`: of a derivative, in whose frames integers lie that are kept for the reverse sweep."""
 
     def __init__(
         self,
@@ -54,9 +56,12 @@ class Activity:
         outputs: Collection[MemoryObject] | None,
         tagged: frozenset[I.Instruction] = frozenset(),
         beside: frozenset[I.Load] = frozenset(),
+        *,
+        in_frames: bool = False,
     ) -> None:
         self._points_to = points_to
         self._given = rules, inputs, outputs
+        self._in_frames = in_frames
         self.tagged = tagged
         """What is computed of integers that may be bits of numbers, and varies as those do (`ad.facts.tagged`)."""
         self.beside = beside
@@ -68,6 +73,7 @@ class Activity:
             frozenset(inputs),
             lambda item: self._work.read(item),
             lambda ranges: Turns(points_to, ranges).are_taken,
+            () if in_frames else _stored_again(points_to),
         )
         self.varied: set[Value] = set()
         self._returned = {f: f.returned() for f in points_to.functions}
@@ -93,7 +99,7 @@ class Activity:
 
     def tagging(self, tagged: frozenset[I.Instruction], beside: frozenset[I.Load]) -> Activity:
         """The same with these."""
-        return Activity(self._points_to, *self._given, tagged, beside)
+        return Activity(self._points_to, *self._given, tagged, beside, in_frames=self._in_frames)
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
@@ -305,6 +311,12 @@ def _routine(instruction: I.Instruction) -> Routine | None:
     if not isinstance(instruction, I.CallBase) or call_effect(instruction) is not None:
         return None
     return called_routine(instruction)
+
+
+def _stored_again(points_to: PointsTo) -> Container[Value]:
+    """The integers that are loaded and, as they are, stored: whatever they are called, numbers may be moved so."""
+    stored = (i.operands[0] for i in points_to.instructions() if isinstance(i, I.Store))
+    return reached((value for value in stored if T.is_int(value.type)), I.merged)
 
 
 def _is_aggregate_load(instruction: I.Instruction) -> bool:

@@ -11,7 +11,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from itertools import islice, product
 from math import gcd
@@ -370,7 +370,8 @@ class Followed:
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
     reads numbers there. `read` is told of each object that is asked for, and `turns` makes, from where accesses are,
-    what says of two parts of an object that they are never read as one another."""
+    what says of two parts of an object that they are never read as one another. Integers that are
+    `moved` may be numbers whatever the source calls them."""
 
     def __init__(
         self,
@@ -378,9 +379,11 @@ class NumberBytes:
         inputs: frozenset[MemoryObject],
         read: Callable[[MemoryObject], object],
         turns: Callable[[ByteRanges], Callable[[MemoryObject, Bytes, Bytes], bool]],
+        moved: Container[Value],
     ) -> None:
         self._read = read
         self._make_turns = turns
+        self._moved = moved
         self._points_to = points_to
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
@@ -517,20 +520,25 @@ class NumberBytes:
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
         is_pointer = T.is_pointer(load.type)
-        for item, part in self.ranges.accessed(load, load.operands[0], load.type):
+        places = list(self.ranges.accessed(load, load.operands[0], load.type))
+        for item, part in places:
             for other in self.of(item):
-                is_told = part.typed and other.typed and other.number
-                if part.meets(other) and not (is_told and (is_pointer or self.are_apart(item, part, other))):
+                is_told = part.typed and other.typed and other.number and load not in self._moved
+                if part.meets(other) and not (is_told and (is_pointer or self.are_apart(item, part, other, places))):
                     yield part, other
 
-    def are_apart(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
+    def are_apart(
+        self, item: MemoryObject, part: Bytes, other: Bytes, places: Collection[tuple[MemoryObject, Bytes]]
+    ) -> bool:
         """Whether the source tells two parts of an object from each other that are accessed by different types, as far
-        as the types say: that they have one place is not known, or memory is used again, with values of both in
-        turn."""
+        as the types say: that they have one place is not known; or the first is of one of the `places` of an access,
+        in another of which there is no number; or memory is used again, with values of both in turn."""
         if not (part.typed and other.typed):
             return False
         is_same = part.number == other.number and part.size == other.size
         if is_same or part.whole or other.whole or not part.certainly_meets(other):
+            return True
+        if any(not any(map(p.certainly_meets, self._parts(o))) for o, p in places if o is not item):
             return True
         return self._are_taken(item, part, other)
 

@@ -23,6 +23,7 @@ _FLOATS = {"double": T.DOUBLE, "float": T.FLOAT, "_Float16": T.HALF, "__bf16": T
 _INTEGERS = frozenset(
     "bool|short|int|long|long long|wchar_t|char16_t|char32_t|__int128|_ZTSSt4byte|vtable pointer".split("|")
 )
+_CHAIN = (*sorted(_INTEGERS - {"vtable pointer"}), *_FLOATS)
 
 FORTRAN_DATA = " data/"
 """Between what kind of variable flang has named, and its name; behind a blank, the type that `frontends.fortran_types`
@@ -139,6 +140,44 @@ def draw_no_conclusions(module: Module) -> None:
                 instruction.metadata = [
                     (k, MDNode(operands=tags) if k == "tbaa.struct" else v) for k, v in instruction.metadata
                 ]
+
+
+def let_numbers_meet(module: Module) -> None:
+    """Lets LLVM draw no conclusions from the types of numbers and integers in C and C++, in place: compilers have long
+    taken programs that move and change numbers as integers as they are meant. Each type is put below the next of a
+    chain, so that any two of them may have a place in common; pointers stay apart, and so do numbers in different
+    members of structures, which integers may be either of.
+
+        before    char <- int, char <- long, char <- double
+        after     char <- int <- long <- double
+    """
+    below: dict[MDValue, dict[str, MDNode]] = {}
+    for node in list(module.metadata.values()):
+        match node.operands:
+            case [MDString(text=name), parent, _] if name in _CHAIN and _is_char(module, parent):
+                chain = below.get(parent)
+                if chain is None:
+                    chain, above = below.setdefault(parent, {}), parent
+                    for each in _CHAIN:
+                        above = chain[each] = MDNode(operands=[MDString(each), above, _ZERO])
+                node.operands[:] = chain[name].operands
+            case _:
+                pass
+    made: dict[MDValue, MDNode] = {}
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            found = dict(instruction.metadata)
+            tag = resolve(module, found.get("tbaa"))
+            if tag is not None and _accessed_name(module, tag) in _INTEGERS:
+                kind = tag.operands[1]
+                found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
+                instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
+
+
+def _is_char(module: Module, kind: MDValue) -> bool:
+    node = resolve(module, kind)
+    name = node.operands[0] if node is not None and node.operands else None
+    return isinstance(name, MDString) and name.text == "omnipotent char"
 
 
 def _is_number_in_c(module: Module, kind: MDNode) -> bool:

@@ -18,6 +18,7 @@ from dataclasses import replace
 import llvmlite.binding as llvm
 
 from jax_enzyme.analysis.objects import is_defined_call
+from jax_enzyme.analysis.tbaa import let_numbers_meet
 from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.early_loads import choose_loads
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
@@ -80,6 +81,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     if module is function.module and not is_spent:
         module = clone(module)
     show_marks(module)
+    let_numbers_meet(module)
     show_rows(module)
     name_loops(module)
     hide_vector_hints(module)

@@ -380,6 +380,35 @@ def test_words_of_numbers_that_are_changed_where_integers_were_are_no_numbers(ch
     assert np.isnan(jax.jacfwd(f)(X)).any()
 
 
+@pytest.mark.parametrize(
+    "move",
+    [
+        "long *p = (long *)a; const long *q = (const long *)x; for (int k = 0; k < n; k++) p[2 * k] = q[k];",
+        """for (int k = 0; k < n; k++) a[0].d[1] = x[k], a[k].d[0] = a[0].d[1];
+      for (int k = 1; k < n; k++) {
+        long *p = (long *)&a[k - 1], *q = (long *)&a[k], m = sizeof *a / sizeof *p;
+        do { long t = *p; *p++ = *q; *q++ = t; } while (--m > 0);
+      }
+      { double t = a[n - 1].d[0]; for (int k = n - 1; k > 0; k--) a[k].d[0] = a[k - 1].d[0]; a[0].d[0] = t; }""",
+    ],
+    ids=["words", "records"],
+)
+def test_numbers_are_moved_by_integers_as_they_are_meant(move: str) -> None:
+    f = kernel(
+        f"""double f(int n, const double *x) {{
+      struct {{ double d[2]; }} a[16];
+      double s = 0;
+      for (int k = 0; k < n; k++) a[k].d[0] = a[k].d[1] = 1;
+      {move}
+      for (int k = 0; k < n; k++) s += a[k].d[0] * a[k].d[0] * x[0];
+      return s;
+    }}""",
+        "c",
+    )
+    assert np.isclose(f(X), (X**2).sum() * X[0])
+    je.check_grads(f, (X,), order=1)
+
+
 @pytest.mark.parametrize("change", ["s += p[1];", "p[1] *= 2;", "p[0] = 0;"])
 def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
     for derivative in (jax.grad, jax.jacfwd):

@@ -62,7 +62,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     root = module.functions[base.symbol]
     points_to = map_of(base)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
-    activity = Activity(points_to, rules, inputs, None)
+    activity = Activity(points_to, rules, inputs, None, in_frames=base.is_derivative)
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     activity = refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)

@@ -306,11 +306,12 @@ class BitChecks:
         if self._is_plain_integer(access):
             return None  # what is read there instead of it is told as the derivative runs
         of_numbers = value in self._computed or value in self.activity.varied
-        for item, part in self._ranges.accessed(access, pointer, value.type):
+        places = list(self._ranges.accessed(access, pointer, value.type))
+        for item, part in places:
             for other in self._others(item, access):
                 if self._in_frames and part.typed and other.typed and part.number == other.number:
                     continue
-                if self.activity.numbers.are_apart(item, part, other):
+                if self.activity.numbers.are_apart(item, part, other, places):
                     continue
                 if self._in_frames and part.typed and other.typed and not of_numbers:
                     continue
