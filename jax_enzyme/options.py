@@ -27,7 +27,8 @@ class Options:
     does. Without it the primal keeps the meaning that its compiler gave it (adjoint sums may always be reordered).
 
     `vector_math`: vectorised loops may call the vector versions of `math.h` where the system has them (glibc's
-    libmvec), which are within 4 ulp where the scalar ones are within 1.
+    libmvec), which are within 4 ulp where the scalar ones are within 1. Equal arguments may then give results that are
+    not equal, in what is left of a loop behind its vectors: ties among them are broken by that.
 
     `checkpoint`: how reverse mode keeps what it needs of a long loop. `"sqrt"`: the state at the start of every segment
     of the loop, segments being run again, O(sqrt(iterations)) memory for one more run of the loop; `"log"`: fewer
