@@ -1,7 +1,7 @@
 """A kernel itself, before anything is differentiated: prepared, in canonical form, with its inputs safe and its large
 local variables on the heap.
 
-bound -> prepare -> canonical -> input writes -> heap locals -> (code generation | derivatives)
+bound -> prepare -> canonical -> input writes -> memory of iterations, heap locals -> (code generation | derivatives)
 
 Code that was optimised and inlined is a tenth of what a front end leaves of C++, and tells more: so whatever looks at
 each instruction comes after that wherever it may.
@@ -14,6 +14,7 @@ from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.heap_locals import move_large_locals
 from jax_enzyme.transform.input_writes import protect_inputs
+from jax_enzyme.transform.iteration_memory import keep_iteration_memory
 from jax_enzyme.transform.prepare import prepare
 
 
@@ -32,5 +33,5 @@ def primal(function: ArrayFunction) -> Primal:
     has_state = any(not v.is_constant and v.initializer is not None for v in function.module.globals.values())
     flat = canonical(prepare(function), is_spent=True)
     safe, copied = protect_inputs(flat)
-    moved = move_large_locals(safe)
+    moved = move_large_locals(keep_iteration_memory(safe))
     return Primal(flat if moved is flat else canonical(moved, is_spent=True), copied, has_state)

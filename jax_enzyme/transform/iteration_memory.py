@@ -1,0 +1,112 @@
+"""Memory of constant size that a loop allocates in each iteration, for that iteration alone, becomes a local variable.
+
+    before    loop: %z = call ptr @calloc(i64 24, i64 8)      after    %z = alloca [192 x i8]
+                    ...                                                loop: call void @llvm.lifetime.start.p0(ptr %z)
+                    call void @free(ptr %z)                                  call void @llvm.memset(ptr %z, 0, 192)
+                                                                             ...
+                                                                             call void @llvm.lifetime.end.p0(ptr %z)
+
+As a `std::vector` of each sample is. Of what is allocated in a loop, only the forward sweep knows where its shadow is,
+so that the address of each would be kept, and the tape could not leave the process. The variable goes to the heap,
+once, if it is large (`heap_locals`). Nobody keeps a copy of the pointer: so nothing of one iteration is reached in
+another one. Where threads may be asked to share loops, each allocates memory of its own, as before.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.extents import allocation_size
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.objects import call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.marks import has_marks
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
+from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.rewriting import on_copy, replace_values
+
+_BULK = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+_FREES = frozenset("free _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm".split())
+_ALIGN = 16
+
+
+def keep_iteration_memory(function: ArrayFunction) -> ArrayFunction:
+    """The array function, in canonical form, with such variables, in a copy of its module; itself where there are
+    none."""
+    root = function.module.functions[function.symbol]
+    if has_marks(function.module) or not _found(root):
+        return function
+    return on_copy(function, _change)
+
+
+def _found(function: Function) -> list[I.Call]:
+    loops = Loops.of(function)
+    inside = [i for b in function.blocks if loops.loop_of.get(b) is not None for i in b.instructions]
+    allocations = [i for i in inside if isinstance(i, I.Call) and allocation_size(i)]
+    if not allocations or loops.irreducible:
+        return []
+    users = uses(function)
+    return [call for call in allocations if _stays(call, users)]
+
+
+def _stays(allocation: I.Call, users: Uses) -> bool:
+    """Is memory used through addresses that are computed from its own where they are used, and nowhere else?"""
+    addresses = Reached[Value]([allocation])
+    for address in addresses:
+        for user, index in users.get(address, ()):
+            match user:
+                case I.GetElementPtr() if index == 0:
+                    addresses.add([user])
+                case I.Load():
+                    pass
+                case I.Store() if index == 1:
+                    pass
+                case I.Compare() if isinstance(user.operands[1 - index], ConstantNull):
+                    pass
+                case I.Call() if call_effect(user) in _BULK:
+                    pass
+                case I.Call() if _is_free(user) and address is allocation:
+                    pass
+                case _:
+                    return False
+    return True
+
+
+def _is_free(user: I.Instruction) -> bool:
+    return isinstance(user, I.Call) and call_effect(user) is Effect.FREE and callee_name(user) in _FREES
+
+
+def _change(module: Module, function: Function) -> bool:
+    declarations, users = Declarations(module), uses(function)
+    home = {i: block for block in function.blocks for i in block.instructions}
+
+    def mark(place: I.Instruction, word: str, variable: Value) -> Builder:
+        at = Builder.before(home[place], place)
+        type_ = T.FunctionType(T.VOID, (T.PTR,))
+        at.call(declarations.function(f"llvm.lifetime.{word}.p0", type_), [variable])
+        return at
+
+    found = _found(function)
+    gone = {i for call in found for i in (call, *(user for user, _ in users.get(call, ()) if _is_free(user)))}
+    variables: dict[Value, Value] = {}
+    for call in found:
+        size = allocation_size(call)
+        assert size is not None
+        variable = Builder.on_top(function).alloca(T.ArrayType(size, T.I8), align=_ALIGN)
+        variable.name, variables[call] = call.name, variable
+        for user, _ in users.get(call, ()):
+            if user in gone:
+                mark(user, "end", variable)
+        at = mark(call, "start", variable)
+        if callee_name(call) == "calloc":
+            declarations.memory(at, "memset", variable, const_int(T.I8, 0), const_int(T.I64, size))
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if i not in gone]
+        for copy in (i for i in block.instructions if isinstance(i, I.Call) and call_effect(i) in _BULK):
+            copy.flags = tuple(flag for flag in copy.flags if flag != "tail")  # those come to no local variable
+    replace_values(function, variables)
+    return bool(found)
