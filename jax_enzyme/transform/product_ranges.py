@@ -28,7 +28,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.marks import Mark, has_marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import local, locate, on_copy, phis, redirect_phis, split_edge
+from jax_enzyme.transform.rewriting import local, locate, on_copy, phis, redirect_phis, replace_operands, split_edge
 
 _PRODUCT = "fmul"
 _RANGES, _BITS = 64, 64
@@ -117,8 +117,6 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
     at = Builder(start)
     turn = at.phi(T.I64, [(const_int(T.I64, 0), before)])
     sums = {phi: at.phi(phi.type, [(_first(loop, phi), before)]) for phi, step in found.others if step is None}
-    for phi, around in sums.items():
-        around.add(_next(loop, phi), end)
     done = at.binary("mul", turn, const_int(T.I64, size), ("nuw", "nsw"))
     rest = at.binary("sub", const_int(T.I64, found.count), done, ("nuw", "nsw"))
     is_last = at.icmp("ult", rest, const_int(T.I64, size))
@@ -148,9 +146,15 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
 
     # What each came to, and all together.
     at = Builder(end)
+    made = {i for block in loop.blocks for i in block.instructions}
+    outside = [i for block in root.blocks if block not in loop for i in block.instructions]
+    needed = [*products.values(), *(_next(loop, phi) for phi in sums), *(o for i in outside for o in i.operands)]
+    left = {value: at.phi(value.type, [(value, latch)]) for value in dict.fromkeys(needed) if value in made}
+    for phi, around in sums.items():
+        around.add(left.get(_next(loop, phi), _next(loop, phi)), end)
     parts = {phi: local(root, T.ArrayType(number, phi.type), name="parts") for phi in products}
     for phi, value in products.items():
-        at.store(value, at.gep(phi.type, parts[phi], [turn]))
+        at.store(left[value], at.gep(phi.type, parts[phi], [turn]))
     at.count_on(turn, start, const_int(T.I64, number), join)
     locate(held, [end.terminator])
     mark(module, end.terminator, words)
@@ -168,12 +172,11 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
         product.add(whole[value], join)
     at.count_on(each, join, const_int(T.I64, number), behind)
     redirect_phis(behind, latch, join)
-    split_edge(root, end, join)
-    inside = {*loop.blocks, start, end, join}
-    for block in root.blocks:
-        if block not in inside:
-            for instruction in block.instructions:
-                instruction.operands[:] = [whole.get(v, v) for v in instruction.operands]
+    at = Builder(split_edge(root, end, join), 0)
+    replaced = {
+        value: whole.get(value) or at.phi(value.type, [(value_left, end)]) for value, value_left in left.items()
+    }
+    replace_operands(outside, replaced)
 
 
 def _first(loop: Loop, phi: I.Phi) -> Value:

@@ -520,6 +520,19 @@ void k(int n, const double *x, double *y) {
         n=3600,
         all=True,
     ),
+    "a product beside what is the largest": Shared(
+        """void k(int n, const double *x, double *y) {
+  double product = 1, top = -9;
+#pragma omp parallel for reduction(max : top) reduction(* : product)
+  for (int i = 1; i < n; i++) {
+    product *= 1 + x[i] / n;
+    if (x[i] > top) top = x[i];
+  }
+  for (int i = 0; i < n; i++) y[i] = x[i] * product * top;
+}""",
+        "?",
+        n=1500,
+    ),
     "best": Shared(
         """#include <math.h>
 typedef struct { double value; int at; } best;
