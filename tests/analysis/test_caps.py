@@ -100,7 +100,7 @@ def test_numbers_that_are_copied_around_a_cycle() -> None:
     """They come wherever the cycle takes them, for certain, and nowhere else."""
     module = module_of(MOVED)
     points_to = PointsTo(module, function_of(module))
-    numbers = NumberBytes(points_to, frozenset(), id, lambda _: lambda *_: False)
+    numbers = NumberBytes(points_to, frozenset(), id, lambda _: lambda *_: False, ())
     store = next(i for i in function_of(module).instructions() if isinstance(i, I.Store))
     numbers.stored(store, store.operands[1], store.operands[0])
     copies = [i for i in function_of(module).instructions() if isinstance(i, I.CallBase) and len(i.arguments) == 4]
