@@ -22,7 +22,7 @@ from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy, is_resize
-from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type, is_on_tape
+from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type, is_member, is_on_tape
 from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -53,7 +53,8 @@ class Bytes:
     `copies` is how often it was copied. `widened`: it stands for places without end, as copies around a cycle give
     them, and is held to be at each. `promised`: its bounds are those of a variable, or of what may have been copied, of
     which it may be any part. `grown`: its memory may not be there yet (null), as that which grows. `on_tape`: what the
-    access says of that; None where it says nothing, or of copies."""
+    access says of that; None where it says nothing, or of copies. `member`: an integer that is declared as one of a
+    structure."""
 
     at: Congruence
     size: int
@@ -66,6 +67,7 @@ class Bytes:
     promised: bool = False
     grown: bool = False
     on_tape: bool | None = None
+    member: bool = False
     copies: int = field(default=0, compare=False)
 
     def meets(self, other: Bytes) -> bool:
@@ -84,7 +86,14 @@ class Bytes:
             return self.meets(other)
         if self.start is None or other.start is None or not self.meets(other):
             return False
-        return -self.size < self.start - other.start < other.size
+        return not self.begins_apart(other)
+
+    def begins_apart(self, other: Bytes) -> bool:
+        """Whether the constant parts of their addresses are known, and are of two places, as those of an array in a
+        structure and of a member behind it are."""
+        if self.start is None or other.start is None:
+            return False
+        return not -self.size < self.start - other.start < other.size
 
     def is_at(self, other: Bytes) -> bool:
         """Whether two ranges of one size are known to lie at one place, or at places that are told alike."""
@@ -208,7 +217,7 @@ class ByteRanges:
         """What a load or store of a type touches in each object, number by number."""
         source = accessed_type(self._module, access)
         typed = source is not None and T.is_float(source) == T.is_float(type_)
-        start = self._start(pointer)
+        start, member = self._start(pointer), typed and is_member(self._module, access)
         share, on_tape = common_share(self._module, access), is_on_tape(self._module, access)
         grown = self._root(pointer)[0] in self._grown
         for item, offsets in self._points_to.within(pointer).items():
@@ -218,7 +227,7 @@ class ByteRanges:
                 place = promised(here, size, share, self.layout, item)
                 first = None if start is None else start + offset
                 number = T.is_float(element)
-                part = Bytes(place, size, typed, number, first, grown=grown, on_tape=on_tape)
+                part = Bytes(place, size, typed, number, first, grown=grown, on_tape=on_tape, member=member)
                 yield item, part if place == here else replace(part, promised=True)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:

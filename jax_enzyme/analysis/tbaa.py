@@ -146,12 +146,14 @@ def let_numbers_meet(module: Module) -> None:
     """Lets LLVM draw no conclusions from the types of numbers and integers in C and C++, in place: compilers have long
     taken programs that move and change numbers as integers as they are meant. Each type is put below the next of a
     chain, so that any two of them may have a place in common; pointers stay apart, and so do numbers in different
-    members of structures, which integers may be either of.
+    members of structures, which integers may be either of. An integer that is a member itself, and no element of an
+    array, has a type of its own in the chain, of the same name (`is_member`).
 
         before    char <- int, char <- long, char <- double
-        after     char <- int <- long <- double
+        after     char <- int <- int <- long <- long <- double
     """
     below: dict[MDValue, dict[str, MDNode]] = {}
+    members: dict[MDValue, MDNode] = {}
     for node in list(module.metadata.values()):
         match node.operands:
             case [MDString(text=name), parent, _] if name in _CHAIN and _is_char(module, parent):
@@ -160,7 +162,11 @@ def let_numbers_meet(module: Module) -> None:
                     chain, above = below.setdefault(parent, {}), parent
                     for each in _CHAIN:
                         above = chain[each] = MDNode(operands=[MDString(each), above, _ZERO])
+                        if each in _INTEGERS:
+                            members[above] = above = MDNode(operands=[MDString(each), above, _ZERO])
                 node.operands[:] = chain[name].operands
+                if name in _INTEGERS:
+                    members[node] = members[chain[name]]
             case _:
                 pass
     made: dict[MDValue, MDNode] = {}
@@ -169,9 +175,21 @@ def let_numbers_meet(module: Module) -> None:
             found = dict(instruction.metadata)
             tag = resolve(module, found.get("tbaa"))
             if tag is not None and _accessed_name(module, tag) in _INTEGERS:
-                kind = tag.operands[1]
+                base, kind = (resolve(module, node) for node in tag.operands[:2])
+                if kind is None:
+                    continue
+                if base is not kind:
+                    kind = members.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
+
+
+def is_member(module: Module, instruction: I.Instruction) -> bool:
+    """Whether an access is of an integer that is declared as a member of a structure."""
+    tag = resolve(module, dict(instruction.metadata).get("tbaa"))
+    kind = resolve(module, tag.operands[1]) if tag is not None and len(tag.operands) > 2 else None
+    above = resolve(module, kind.operands[1]) if kind is not None and len(kind.operands) > 1 else None
+    return kind is not None and above is not None and above.operands[:1] == kind.operands[:1]
 
 
 def _is_char(module: Module, kind: MDValue) -> bool:

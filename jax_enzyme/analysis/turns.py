@@ -12,7 +12,7 @@ load of the other is there a place that the other kind has not filled in between
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, accesses, clears
@@ -87,7 +87,7 @@ class Turns:
             return False
         if any(self._loops.precedes(i, load.access.instruction) for i in found.get(block, ())):
             return True
-        filled = self._filled(item, load, [use for use in own if self._inner(use) or self._block(use) not in found])
+        filled = self._filled(item, load, own, found)
         pending, seen = [block], set[BasicBlock]()
         while pending:
             at = pending.pop()
@@ -100,12 +100,16 @@ class Turns:
                 pending.append(before)
         return False
 
-    def _filled(self, item: MemoryObject, load: _Use, own: list[_Use]) -> set[tuple[BasicBlock, BasicBlock]]:
-        """The ways into loops, and out of blocks, that have written all that a load reads when they are over."""
+    def _filled(
+        self, item: MemoryObject, load: _Use, own: list[_Use], others: Container[BasicBlock]
+    ) -> set[tuple[BasicBlock, BasicBlock]]:
+        """The ways into loops, and out of blocks, that have written all that a load reads when they are over. A block
+        that others write in as well may do so last."""
         written: dict[tuple[BasicBlock, Loop | None], list[Written]] = {}
         for use in own:
-            within = self._around(load, use)
-            if (entered := self._entered(item, use, within)) is not None:
+            within, block = self._around(load, use), self._block(use)
+            entered = self._entered(item, use, within)
+            if entered is not None and not (entered[0] is block and block in others):
                 written.setdefault((entered[0], within), []).append(entered[1])
         found = set[tuple[BasicBlock, BasicBlock]]()
         for (outside, within), parts in written.items():

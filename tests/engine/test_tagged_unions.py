@@ -463,8 +463,28 @@ def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
           else s += *(double *)a[k].room * *(double *)a[k].room;""",
             1,
         ),
+        (
+            """struct { double sum[3]; int steps; float scale; } t[2] = {{{1, x[0], 2}, 0, 1}, {{x[1], 1, 2}, 0, 1}};
+        for (int i = 0; i < n; i++) {
+          t[i % 2].sum[t[i % 2].steps % 3] += x[i] * x[i] * t[i % 2].scale;
+          t[i % 2].steps++;
+          t[i % 2].scale = i;
+        }
+        for (int i = 0; i < n; i++) s += t[i % 2].sum[i % 3] * t[i % 2].steps * x[i] * t[i % 2].scale;""",
+            1,
+        ),
+        (
+            """struct { double sum[3]; int steps; float scale; } t = {{1, x[0], 2}, 0, 1};
+        for (int i = 0; i < n; i++) {
+          t.sum[t.steps % 3] += x[i] * x[i];
+          t.steps++;
+          t.scale = i;
+        }
+        for (int i = 0; i < n; i++) s += t.sum[i % 3] * x[i] * t.scale;""",
+            2,
+        ),
     ],
-    ids=["cleared", "floats", "allocated", "any"],
+    ids=["cleared", "floats", "allocated", "any", "members of several", "members"],
 )
 def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:
     head = "#include <stdlib.h>\n#include <string.h>\n"
