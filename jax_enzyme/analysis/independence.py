@@ -417,7 +417,10 @@ class Independence:
                 continue
             step = self._grows_by(phi, loop, count)
             if step is None:
-                return "each iteration needs a value from the one before, such as a sum"
+                return (
+                    "each iteration needs a value from the one before, such as a sum or a reduction that the program "
+                    "declares"
+                )
             found.append((phi, step))
         return tuple(found)
 

@@ -1936,11 +1936,17 @@ def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
   for (int i = 1; i < n; i++) y[i] += y[i - 1];
 #pragma omp parallel for
   for (int i = 1; i < 9; i++) y[i] = x[i];
+  double late = 1;
+#pragma omp declare reduction(late : double : omp_out = 1 / (omp_out + omp_in)) initializer(omp_priv = 1)
+#pragma omp parallel for reduction(late : late)
+  for (int i = 0; i < n; i++) late = 1 / (late + x[i] * x[i]);
+  y[0] = late;
 }"""
     kernel = je.kernel(source, "k", SIGNATURE, lang="c", flags=("-fopenmp",))
     report = kernel.inspect(_inputs(40000))
     said = [text for name, text in report.loops if name == "primal"]
     assert any(":3:" in text and text.endswith("on several threads") for text in said)
+    assert any(":10:" in text and text.endswith("a reduction that the program declares") for text in said)
     assert {name for name, _ in report.loops} >= {"primal", "jvp"}
     assert "parallel loops" in str(report)
 
