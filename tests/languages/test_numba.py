@@ -288,6 +288,25 @@ def test_iterations_over_prange_may_end_early_and_have_arrays() -> None:
     agree(three_way(small, [x[:40], x[:40]]))
 
 
+@numba.njit(parallel=True)
+def around_others(x, y):
+    """Nothing is behind the loops inside."""
+    for i in numba.prange(100):
+        for j in range(100):
+            y[100 * i + j] = x[100 * i + j] ** 2 + np.sin(x[j])
+    for i in numba.prange(100):
+        for j in range(100):
+            if x[100 * i + j] < 0.6:
+                continue
+            y[100 * i + j] *= x[100 * i + j]
+
+
+def test_a_loop_over_prange_may_end_with_another() -> None:
+    x = np.random.default_rng(0).uniform(0.3, 1.7, 10_000)
+    said = je.kernel(around_others, None, "x: f64[n], inout y: f64[n]").inspect(x, x).loops
+    assert [text.endswith("on several threads") for name, text in said if name in ("primal", "pullback")] == [True] * 4
+
+
 def test_prange_is_a_loop_that_several_threads_may_share() -> None:
     kernel = kernel_of(in_any_order, VECTOR, {"n": 5})
     expected = np.sum(X**2) * np.sin(X) * np.max(X)
