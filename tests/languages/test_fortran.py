@@ -337,8 +337,36 @@ end function
 
 def test_numbers_that_are_made_of_integers_by_the_run_time_are_refused() -> None:
     kernel = native(TRANSFER, "k", "n: i32, at: i32[1], x: f64[n] -> f64", {"n": 4}, lang="fortran")
-    with pytest.raises(DifferentiationError, match=r"_FortranATransfer.*a number is made of an integer"):
+    with pytest.raises(DifferentiationError, match="a number is made of an integer"):
         kernel.run((Vjp((False, True, False), (False, False, True)),), [])
+
+
+TRANSFERS = """
+subroutine k(n, at, x, y) bind(c)
+  integer, value :: n
+  integer :: at(1)
+  real(8) :: x(n), y(n), a(2, n / 2)
+  complex(8) :: z(n / 2)
+  integer(8) :: b(n)
+  a = reshape(x, [2, n / 2])
+  z = transfer(x * x, z)
+  b = transfer(cshift(x, at(1)), b)
+  y = transfer(z * z(n / 2:1:-1), y) + transfer(b, y) * x
+  y(2:3) = y(2:3) * transfer(a(:, at(1)), y, 2)
+  y(4) = y(4) + sum(transfer(a(2, :), [0d0]))
+end subroutine
+"""
+
+
+def test_numbers_stay_numbers_when_the_run_time_takes_them_for_other_types() -> None:
+    kernel = native(TRANSFERS, "k", "n: i32, at: i32[1], x: f64[n], out y: f64[n]", {"n": 4}, lang="fortran")
+    x = positive(4)
+    a, z, at = x.reshape(2, 2, order="F"), (x * x).view(complex), 1
+    y = (z * z[::-1]).view(float) + np.roll(x, -at) * x
+    y[1:3] *= a[:, at - 1]
+    y[3] += a[1].sum()
+    np.testing.assert_allclose(kernel.run((), [np.array([at], np.int32), x])[0], y)
+    agree(three_way(kernel, [np.array([at], np.int32), x]))
 
 
 INTENTS = """

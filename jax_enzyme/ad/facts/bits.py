@@ -37,7 +37,7 @@ from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.module import Module, Uses, callee_name, uses
+from jax_enzyme.ir.module import Module, Uses, uses
 from jax_enzyme.ir.reach import led_to
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
@@ -46,7 +46,6 @@ _MANTISSA = {2: 7, 4: 23, 8: 52}
 """Bits of the mantissa by bytes of the number, the shorter one of two formats."""
 _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
 _ALL = 128
-_TRANSFERS = "_FortranATransfer"
 _READS_NOTHING = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
 _MOVES = frozenset(
     "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze"
@@ -125,7 +124,7 @@ class BitChecks:
             for instruction in function.instructions():
                 if isinstance(instruction, I.Store | I.Load) and (cause := self._access(instruction)):
                     yield instruction, cause
-                elif self._is_made(instruction) or self._transfers(instruction):
+                elif self._is_made(instruction):
                     yield instruction, MADE
         yield from self._through_pointers()
 
@@ -274,12 +273,6 @@ class BitChecks:
             return False
         number = T.scalar(instruction.type)
         return isinstance(number, T.FloatType) and self._mantissa_is_computed(instruction.operands[0], number.size)
-
-    def _transfers(self, instruction: I.Instruction) -> bool:
-        """Whether Fortran's run time takes such integers for bytes of another type."""
-        if not isinstance(instruction, I.CallBase) or not callee_name(instruction).startswith(_TRANSFERS):
-            return False
-        return any(self._followed.stored.get(item) for item in reachable_objects(self.points_to, instruction))
 
     def _mantissa_is_computed(self, value: Value, size: int) -> bool:
         return self._whole.get(value, _ALL) < _MANTISSA.get(size, _ALL)

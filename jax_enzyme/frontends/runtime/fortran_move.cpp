@@ -1,5 +1,5 @@
 // The functions of Fortran that move elements, under the names by which flang calls them.
-// provides: _FortranA(Spread|Transpose|Cshift|CshiftVector|Eoshift|EoshiftVector)
+// provides: _FortranA(Spread|Transpose|Cshift|CshiftVector|Eoshift|EoshiftVector|Transfer|TransferSize)
 #include "fortran_descriptor.h"
 
 using namespace je;
@@ -80,6 +80,30 @@ void _FortranAEoshift(Descriptor &result, const Descriptor &source, const Descri
 void _FortranAEoshiftVector(Descriptor &result, const Descriptor &source, i64 shift, const Descriptor *boundary,
                             LOCATION) {
   end_off_shift(result, source, nullptr, shift, boundary, 1);
+}
+
+// The elements of the source one behind another: numbers stay numbers of their type, whatever they are taken for.
+static void transfer(Descriptor &result, const Descriptor &source) {
+  const i64 bytes = count(result) * result.bytes;
+  i64 at = 0;
+  each(extents(source), [&](const Index &i) {
+    const i64 rest = bytes - at;
+    if (rest >= source.bytes) copy_element(source, result.base + at, address(source, i));
+    else if (rest > 0) __builtin_memcpy(result.base + at, address(source, i), rest);
+    at += source.bytes;
+  });
+  if (at < bytes) __builtin_memset(result.base + at, 0, bytes - at);
+}
+
+void _FortranATransferSize(Descriptor &result, const Descriptor &source, const Descriptor &mold, LOCATION, i64 size) {
+  make_like(result, mold, 1, Extents{{size, 1, 1, 1, 1, 1, 1}});
+  transfer(result, source);
+}
+
+void _FortranATransfer(Descriptor &result, const Descriptor &source, const Descriptor &mold, LOCATION) {
+  const i64 size = mold.rank && mold.bytes ? (count(source) * source.bytes + mold.bytes - 1) / mold.bytes : 1;
+  make_like(result, mold, mold.rank ? 1 : 0, Extents{{size, 1, 1, 1, 1, 1, 1}});
+  transfer(result, source);
 }
 
 }  // extern "C"
