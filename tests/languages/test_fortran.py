@@ -247,6 +247,37 @@ def test_stop_is_an_error_of_the_call() -> None:
     assert caught.value.kind == 3
 
 
+POLYMORPHIC = """
+module shapes
+  type, abstract :: base
+  end type
+  type, extends(base) :: dense
+    real(8), allocatable :: w(:)
+  end type
+  type :: layer
+    class(base), allocatable :: p
+  end type
+contains
+  subroutine k(x, y)
+    real(8), intent(in) :: x(2)
+    real(8), intent(out) :: y(2)
+    type(layer) :: a
+    type(layer), allocatable :: l(:)
+    a%p = dense(x)
+    l = [a]
+    y = size(l) * x
+  end subroutine
+end module
+"""
+
+
+def test_a_copy_of_polymorphic_components_is_an_error_of_the_call() -> None:
+    need("flang-22")
+    kernel = je.kernel(POLYMORPHIC, "k", "x: f64[2], out y: f64[2]", lang="fortran")
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"a copy of what holds polymorphic objects.*\.f90:18:"):
+        kernel(positive(2))
+
+
 UNALLOCATED = """
 subroutine k(n, x, y)
   integer, intent(in) :: n

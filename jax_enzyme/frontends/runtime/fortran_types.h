@@ -215,7 +215,7 @@ inline void copy_flat(const Component &c, char *to, const char *from, i64 n) {
 
 // Makes an object in memory in which there is nothing yet.
 template <int kLevel = 0> inline void copy_object(const DerivedType &type, char *to, const char *from) {
-  if (!type.has_no_assignment()) fail("a derived type with an assignment of its own inside another");
+  if (!type.has_no_assignment()) fail("a copy of what holds polymorphic objects, or has an assignment of its own");
   if constexpr (kLevel == kMostLevels) too_deep();
   else {
     __builtin_memcpy(to, from, type.bytes);
