@@ -147,7 +147,8 @@ def let_numbers_meet(module: Module) -> None:
     taken programs that move and change numbers as integers as they are meant. Each type is put below the next of a
     chain, so that any two of them may have a place in common; pointers stay apart, and so do numbers in different
     members of structures, which integers may be either of. An integer that is a member itself, and no element of an
-    array, has a type of its own in the chain, of the same name (`is_member`).
+    array, of a structure that holds other things as well has a type of its own in the chain, of the same name
+    (`is_member`): a structure of integers alone may stand for the words of a number.
 
         before    char <- int, char <- long, char <- double
         after     char <- int <- int <- long <- long <- double
@@ -178,10 +179,21 @@ def let_numbers_meet(module: Module) -> None:
                 base, kind = (resolve(module, node) for node in tag.operands[:2])
                 if kind is None:
                     continue
-                if base is not kind:
+                if base is not kind and not _is_of_integers(module, base):
                     kind = members.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
+
+
+def _is_of_integers(module: Module, structure: MDNode | None) -> bool:
+    """Whether all members of a structure are integers, or structures of integers."""
+    name = structure.operands[0] if structure is not None and structure.operands else None
+    if structure is None or not isinstance(name, MDString) or name.text in _FLOATS:
+        return False
+    if name.text in _INTEGERS:
+        return True
+    members = [resolve(module, node) for node in structure.operands[1::2]]
+    return bool(members) and all(_is_of_integers(module, member) for member in members)
 
 
 def is_member(module: Module, instruction: I.Instruction) -> bool:

@@ -386,6 +386,20 @@ def test_words_of_numbers_that_are_read_as_integers_are_refused(source: str) -> 
             derivative(kernel(source, "c"))(X)
 
 
+@pytest.mark.parametrize("word", ["((int *)a)[13]", "((struct { int low, high; } *)a)[6].high"])
+def test_a_word_of_one_of_the_numbers_that_a_loop_reads_is_refused(word: str) -> None:
+    source = f"""double f(int n, const double *x) {{
+      double a[16], s = 0;
+      for (int k = 0; k < n + 5; k++) a[k] = x[k % n] * x[k % n];
+      {word} = 0x3ff00000;
+      for (int k = 0; k < n; k++) s += a[k + 5] * x[k];
+      return s;
+    }}"""
+    for derivative in (jax.grad, jax.jacfwd):
+        with pytest.raises(je.DifferentiationError, match="a part of a number"):
+            derivative(kernel(source, "c"))(X)
+
+
 @pytest.mark.parametrize("change", ["p[k] += 1L << 52;", "p[k] = (p[k] & 0xfffffffffffff) | 0x3ff0000000000000;"])
 def test_words_of_numbers_that_are_changed_where_integers_were_are_no_numbers(change: str) -> None:
     f = kernel(
