@@ -206,6 +206,21 @@ REFUSED = {
         }
         double kernel(int n, int steps, const double *b) { return f(n, steps, b[0]); }
     """,
+    "mixes numbers with pointers that change, or that numbers may replace": """
+        #include <math.h>
+        struct node { double v[4]; struct node *next; };
+        double kernel(int n, int steps, const double *b) {
+            struct node here, *p = &here;
+            here.next = &here;
+            for (int i = 0; i < 4; i++) here.v[i] = b[i % n] * (i + 1);
+            for (int t = 0; t < steps; t++, p = p->next)
+                for (int i = 0; i < 4; i++) {
+                    p->v[i] += 0.2 * cos(p->v[i]);
+                    if (p->v[0] < b[1]) break;
+                }
+            return here.v[0] + here.v[1] * 2;
+        }
+    """,
     "there is no loop to checkpoint": "double kernel(int n, int steps, const double *b) { return b[0] * b[n - 1]; }",
 }
 

@@ -53,7 +53,9 @@ FREES_STATE = Hindrance(
     "the {instruction} frees or resizes memory of its state",
     "allocate its final size at once, and free it in the same function",
 )
-MIXED_STATE = Hindrance("its state mixes numbers with pointers that change ({item})", "keep them apart")
+MIXED_STATE = Hindrance(
+    "its state mixes numbers with pointers that change, or that numbers may replace ({item})", "keep them apart"
+)
 
 HINDRANCES = (
     SEVERAL_WAYS, LOCAL_ARRAYS, JOINED_EXITS, USED_ELSEWHERE, RECURSIVE, OTHER_EFFECT, UNKNOWN_POINTER, FILE_SCOPE,

@@ -27,6 +27,7 @@ from jax_enzyme.ad.facts.hindrances import (
     UNKNOWN_SIZE,
     Hindrance,
 )
+from jax_enzyme.ad.facts.one_plane import is_own, may_hold_pointer
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.accesses import Access, accesses, reachable_objects
 from jax_enzyme.analysis.extents import ALLOCATORS
@@ -48,9 +49,11 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
-from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication
+
+_WRITES_BYTES = (Effect.MEMORY_SET, Effect.MEMORY_COPY)
 
 
 class StateError(DifferentiationError):
@@ -105,12 +108,14 @@ class StateFinder:
         self._name = call.callee.name
         self._functions = reachable_functions(call.callee)
         points_to, layout = facts.points_to, recipes.layout
+        self._points_to = points_to
         self._accesses = [a for f in self._functions for a in accesses(points_to, f, layout)]
 
     def find(self) -> State:
         """Raises StateError where something cannot be put back."""
         self._check_calls()
         self._check_accesses()
+        self._check_numbers()
         fixed: list[tuple[MemoryObject, int]] = []
         moved: list[tuple[MemoryObject, int]] = []
         kept: set[MemoryObject] = set()
@@ -174,6 +179,22 @@ class StateFinder:
                     raise self._refused(FILE_SCOPE, access.instruction, name=item.site.name)
                 if access.kills and item.site not in own:
                     raise self._refused(FREES_EARLIER, access.instruction)
+
+    def _check_numbers(self) -> None:
+        """Where a number may take the place of a pointer, the forward sweep clears its shadow. When the loop runs
+        again, adjoints are there."""
+        for access in self._accesses:
+            match access.instruction:
+                case I.Store(operands=[value, target]) if not T.is_pointer(value.type):
+                    size = self._recipes.layout.store_size(value.type)
+                case I.CallBase(operands=[target, _, length, *_]) as call if call_effect(call) in _WRITES_BYTES:
+                    size = int_value(length)
+                case _:
+                    continue
+            is_own_shadow = access.writes and self._facts.shadowed_memory(target) and is_own(self._points_to, target)
+            if is_own_shadow and may_hold_pointer(self._words, target, size):
+                items = [item for item in access.objects if self._points_to.contents[item]]
+                raise self._refused(MIXED_STATE, access.instruction, item=str(items[0]).strip())
 
     def _check_size(self, item: MemoryObject, size: int) -> None:
         if not size and isinstance(item.site, Argument) and UNSIZED in item.site.attributes:
