@@ -1,5 +1,5 @@
-"""What integers are for, as far as values go: to decide (to be compared, branched on and indexed with, to be sizes of
-memory and lengths of copies, whatever is computed for it), or to be copied."""
+"""What integers are for, as far as values go: to decide (to be compared, branched on and indexed with, whatever is
+computed for it), or to be copied."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
 
 _DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
-_SIZED = (Effect.ALLOCATE, Effect.REALLOCATE, Effect.FREE, Effect.MEMORY_COPY)
-"""What calls take integers for sizes alone."""
 
 
 def only_decides(value: Value, users: Uses) -> bool:
     """Whether nothing of an integer comes to a number, to memory or to a function."""
     found = Reached([value])
     for item in found:
-        for user, index in users.get(item, ()):
-            if not decides(user, index):
+        for user, _ in users.get(item, ()):
+            if not decides(user):
                 if not computes(user):
                     return False
                 found.add([user])
@@ -35,7 +33,7 @@ def only_moves(value: Value, users: Uses) -> bool:
         for user, index in users.get(item, ()):
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 found.add([user])
-            elif not decides(user, index) and not keeps(user):
+            elif not decides(user) and not keeps(user):
                 return False
     return True
 
@@ -45,15 +43,10 @@ def keeps(user: I.Instruction) -> bool:
     return isinstance(user, I.Store) or (user.opcode == "bitcast" and T.is_float(user.type))
 
 
-def decides(user: I.Instruction, index: int) -> bool:
-    """Less, equal or more, also as one number (Rust's `total_cmp` of two numbers, and C++'s `<=>`), where control goes,
-    what is accessed, and how much memory is allocated, copied or filled; by the operand that it is."""
-    if isinstance(user, _DECIDES) or callee_name(user).startswith(("llvm.scmp.", "llvm.ucmp.")):
-        return True
-    if not isinstance(user, I.CallBase):
-        return False
-    effect = call_effect(user)
-    return effect in _SIZED or (effect is Effect.MEMORY_SET and index == 2)
+def decides(user: I.Instruction) -> bool:
+    """Less, equal or more, also as one number (Rust's `total_cmp` of two numbers, and C++'s `<=>`), where control goes
+    and what is accessed."""
+    return isinstance(user, _DECIDES) or callee_name(user).startswith(("llvm.scmp.", "llvm.ucmp."))
 
 
 def takes_bits(user: I.Instruction) -> bool:

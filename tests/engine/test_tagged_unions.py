@@ -41,31 +41,6 @@ double f(int n, const double *x) {
   free(v);
   return s;
 }"""
-SIZES = """
-#include <stdlib.h>
-#include <string.h>
-typedef struct { int kind; union { double d; long n; } u; } value;
-double f(int n, const double *x) {
-  value *v = malloc(n * sizeof *v);
-  double s = 0;
-  for (int k = 0; k < n; k++) {
-    v[k].kind = k % 2;
-    if (k % 2) v[k].u.n = k;
-    else v[k].u.d = x[k] * x[k];
-  }
-  for (int k = 0; k < n; k++) {
-    value t = v[(k * 5 + 1) % n];
-    if (!t.kind) { s += t.u.d * x[k]; continue; }
-    double *a = calloc(t.u.n + n, sizeof *a), *b = malloc((t.u.n + n) * sizeof *b);
-    memcpy(a, x, t.u.n * sizeof *a);
-    memset(b, 0, (t.u.n + n) * sizeof *b);
-    for (int j = 0; j < n; j++) b[j * j % n] += a[j] * a[j];
-    for (int j = 0; j < n; j++) s += b[j] * b[j];
-    free(a), free(b);
-  }
-  free(v);
-  return s;
-}"""
 MACHINE = """
 typedef union { double d; long i; } word;
 double f(int n, const double *x) {
@@ -277,8 +252,8 @@ def kernel(source: str, lang: Literal["c", "c++", "rust"]) -> je.Kernel:
 
 
 @pytest.mark.parametrize(
-    ("source", "lang"), [(RECORDS, "c"), (SIZES, "c"), (MACHINE, "c"), (VARIANT, "c++"), (ENUMERATION, "rust")],
-    ids=["records", "sizes", "machine", "variant", "enumeration"],
+    ("source", "lang"), [(RECORDS, "c"), (MACHINE, "c"), (VARIANT, "c++"), (ENUMERATION, "rust")],
+    ids=["records", "machine", "variant", "enumeration"],
 )  # fmt: skip
 def test_the_tag_says_what_is_there(source: str, lang: Literal["c", "c++", "rust"]) -> None:
     f = kernel(source, lang)

@@ -468,7 +468,7 @@ def _lossy(source: I.Instruction, users: Uses, fields: NumberFields, known: Set[
             continue
         seen.add(value)
         for user, index in users.get(value, ()):
-            if decides(user, index) or takes_bits(user) or user in known:
+            if decides(user) or takes_bits(user) or user in known:
                 continue
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 pending.append((user, computed))

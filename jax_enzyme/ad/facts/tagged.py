@@ -51,8 +51,8 @@ def computed_of(
     kept: list[Value] = []
     conversions: dict[I.Instruction, Value] = {}
     for value in found:
-        for user, index in users.get(value, ()):
-            if decides(user, index) or takes_bits(user):
+        for user, _ in users.get(value, ()):
+            if decides(user) or takes_bits(user):
                 continue
             if user.opcode in _CONVERSIONS and fields.has_digits(value):
                 conversions[user] = value
