@@ -6,7 +6,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
     lattice     per object a set of ranges of bytes (`Congruence`, size), grown while activity is solved
     integers    what the source calls an integer (`long` by its TBAA) is not held to be the bits of what it stored as a
                 number (`double`), unless both are known to lie at one place: old programs read the words of a `double`
-                by way of an `int *`; others use their memory again, as `turns` tells
+                by way of an `int *`; others use their memory again, as `turns` and `plain_integers` tell
 """
 
 from __future__ import annotations
@@ -378,20 +378,20 @@ class Followed:
 
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
-    reads numbers there. `read` is told of each object that is asked for, and `turns` makes, from where accesses are,
-    what says of two parts of an object that they are never read as one another. Integers that are
-    `moved` may be numbers whatever the source calls them."""
+    reads numbers there. `read` is told of each object that is asked for, and `apart` makes, from where accesses are,
+    what says of two parts of an object that they are never read as one another. Integers that are `moved` may be
+    numbers whatever the source calls them."""
 
     def __init__(
         self,
         points_to: PointsTo,
         inputs: frozenset[MemoryObject],
         read: Callable[[MemoryObject], object],
-        turns: Callable[[ByteRanges], Callable[[MemoryObject, Bytes, Bytes], bool]],
+        apart: Callable[[ByteRanges], Callable[[MemoryObject, Bytes, Bytes], bool]],
         moved: Container[Value],
     ) -> None:
         self._read = read
-        self._make_turns = turns
+        self._make_apart = apart
         self._moved = moved
         self._points_to = points_to
         self.ranges = ByteRanges(points_to)
@@ -549,11 +549,11 @@ class NumberBytes:
             return True
         if any(not any(map(p.certainly_meets, self._parts(o))) for o, p in places if o is not item):
             return True
-        return self._are_taken(item, part, other)
+        return self._are_never_read_as(item, part, other)
 
     @cached_property
-    def _are_taken(self) -> Callable[[MemoryObject, Bytes, Bytes], bool]:
-        return self._make_turns(self.ranges)
+    def _are_never_read_as(self) -> Callable[[MemoryObject, Bytes, Bytes], bool]:
+        return self._make_apart(self.ranges)
 
 
 def _is_multiple(part: Bytes, size: int) -> bool:

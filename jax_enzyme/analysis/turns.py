@@ -25,6 +25,7 @@ from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.remembered import remembered
 
@@ -88,17 +89,11 @@ class Turns:
         if any(self._loops.precedes(i, load.access.instruction) for i in found.get(block, ())):
             return True
         filled = self._filled(item, load, own, found)
-        pending, seen = [block], set[BasicBlock]()
-        while pending:
-            at = pending.pop()
-            for before in self._facts.cfg.preds[at]:
-                if (before, at) in filled or before in seen:
-                    continue
-                if before in found:
-                    return True
-                seen.add(before)
-                pending.append(before)
-        return False
+
+        def before(one: BasicBlock) -> list[BasicBlock]:
+            return [b for b in self._facts.cfg.preds[one] if (b, one) not in filled]
+
+        return any(b in found for b in reached(before(block), before))
 
     def _filled(
         self, item: MemoryObject, load: _Use, own: list[_Use], others: Container[BasicBlock]

@@ -28,7 +28,16 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.marks import Mark, has_marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import local, locate, on_copy, phis, redirect_phis, replace_operands, split_edge
+from jax_enzyme.transform.rewriting import (
+    count_iterations,
+    local,
+    locate,
+    on_copy,
+    phis,
+    redirect_phis,
+    replace_operands,
+    split_edge,
+)
 
 _PRODUCT = "fmul"
 _RANGES, _BITS = 64, 64
@@ -114,9 +123,15 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
 
     # Each range.
     before.terminator.targets = [start if b is loop.header else b for b in before.terminator.targets]
+    first: dict[I.Phi, Value] = {}
+    following: dict[I.Phi, Value] = {}
+    for phi in phis(loop.header):
+        ends = loop.ends(phi)
+        assert ends is not None
+        first[phi], following[phi] = ends
     at = Builder(start)
     turn = at.phi(T.I64, [(const_int(T.I64, 0), before)])
-    sums = {phi: at.phi(phi.type, [(_first(loop, phi), before)]) for phi, step in found.others if step is None}
+    sums = {phi: at.phi(phi.type, [(first[phi], before)]) for phi, step in found.others if step is None}
     done = at.binary("mul", turn, const_int(T.I64, size), ("nuw", "nsw"))
     rest = at.binary("sub", const_int(T.I64, found.count), done, ("nuw", "nsw"))
     is_last = at.icmp("ult", rest, const_int(T.I64, size))
@@ -125,33 +140,28 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
     for phi, step in found.others:
         if step is not None:
             count = done if phi.type == T.I64 else at.cast("trunc", done, phi.type)
-            begin[phi] = at.binary("add", _first(loop, phi), at.binary("mul", count, const_int(phi.type, step)))
+            begin[phi] = at.binary("add", first[phi], at.binary("mul", count, const_int(phi.type, step)))
     at.br(loop.header)
-    products = {phi: _next(loop, phi) for phi in found.products}
-    initial = {phi: _first(loop, phi) for phi in found.products}
+    products = {phi: following[phi] for phi in found.products}
     for phi in (*begin, *products):
         value = begin.get(phi) or const_float(phi.type, 1.0)
         phi.incoming = [(value, start) if b is before else (v, b) for v, b in phi.incoming]
-    here = I.Phi(T.I64, "phi", [], targets=[])
-    loop.header.instructions.insert(0, here)
-    here.add(const_int(T.I64, 0), start)
+    here = count_iterations(loop, [start])
     words = marks_of(module, latch.terminator)
     unmark(module, latch.terminator)
     held = latch.instructions.pop()
     at = Builder(latch)
-    following = at.binary("add", here, const_int(T.I64, 1), ("nuw", "nsw"))
-    here.add(following, latch)
-    at.cond_br(at.icmp("eq", following, length), end, loop.header)
+    at.cond_br(at.icmp("eq", here.operands[-1], length), end, loop.header)
     latch.terminator.metadata = held.metadata
 
     # What each came to, and all together.
     at = Builder(end)
     made = {i for block in loop.blocks for i in block.instructions}
     outside = [i for block in root.blocks if block not in loop for i in block.instructions]
-    needed = [*products.values(), *(_next(loop, phi) for phi in sums), *(o for i in outside for o in i.operands)]
+    needed = [*products.values(), *(following[phi] for phi in sums), *(o for i in outside for o in i.operands)]
     left = {value: at.phi(value.type, [(value, latch)]) for value in dict.fromkeys(needed) if value in made}
     for phi, around in sums.items():
-        around.add(left.get(_next(loop, phi), _next(loop, phi)), end)
+        around.add(left.get(following[phi], following[phi]), end)
     parts = {phi: local(root, T.ArrayType(number, phi.type), name="parts") for phi in products}
     for phi, value in products.items():
         at.store(left[value], at.gep(phi.type, parts[phi], [turn]))
@@ -162,7 +172,7 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
     each = at.phi(T.I64, [(const_int(T.I64, 0), end)])
     whole: dict[Value, Value] = {}
     for phi, value in products.items():
-        product = at.phi(phi.type, [(initial[phi], end)])
+        product = at.phi(phi.type, [(first[phi], end)])
         whole[value] = product
     for phi, value in products.items():
         product = whole[value]
@@ -177,11 +187,3 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
         value: whole.get(value) or at.phi(value.type, [(value_left, end)]) for value, value_left in left.items()
     }
     replace_operands(outside, replaced)
-
-
-def _first(loop: Loop, phi: I.Phi) -> Value:
-    return next(v for v, b in phi.incoming if b not in loop)
-
-
-def _next(loop: Loop, phi: I.Phi) -> Value:
-    return next(v for v, b in phi.incoming if b in loop)

@@ -108,7 +108,6 @@ class StateFinder:
         self._name = call.callee.name
         self._functions = reachable_functions(call.callee)
         points_to, layout = facts.points_to, recipes.layout
-        self._points_to = points_to
         self._accesses = [a for f in self._functions for a in accesses(points_to, f, layout)]
 
     def find(self) -> State:
@@ -183,17 +182,20 @@ class StateFinder:
     def _check_numbers(self) -> None:
         """Where a number may take the place of a pointer, the forward sweep clears its shadow. When the loop runs
         again, adjoints are there."""
+        points_to = self._facts.points_to
         for access in self._accesses:
+            if not access.writes or self._writes_pointers(access):
+                continue
             match access.instruction:
-                case I.Store(operands=[value, target]) if not T.is_pointer(value.type):
+                case I.Store(operands=[value, target]):
                     size = self._recipes.layout.store_size(value.type)
                 case I.CallBase(operands=[target, _, length, *_]) as call if call_effect(call) in _WRITES_BYTES:
                     size = int_value(length)
                 case _:
                     continue
-            is_own_shadow = access.writes and self._facts.shadowed_memory(target) and is_own(self._points_to, target)
+            is_own_shadow = self._facts.shadowed_memory(target) and is_own(points_to, target)
             if is_own_shadow and may_hold_pointer(self._words, target, size):
-                items = [item for item in access.objects if self._points_to.contents[item]]
+                items = [item for item in access.objects if points_to.contents[item]]
                 raise self._refused(MIXED_STATE, access.instruction, item=str(items[0]).strip())
 
     def _check_size(self, item: MemoryObject, size: int) -> None:
