@@ -41,6 +41,7 @@ from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.mpi.table import note_interface
+from jax_enzyme.transform.alignments import forget_alignments
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.devirtualise import show_callees
 from jax_enzyme.transform.divisions import note_divisions, show_divisors
@@ -85,6 +86,8 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     show_rows(module)
     name_loops(module)
     hide_vector_hints(module)
+    if _runs_alone(module):
+        forget_alignments(module)
     forget_unentered(module, function.symbol)
     _mark(module, function.symbol)
     keep_failures_apart(module)
@@ -113,6 +116,8 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     show_callees(module)
     drop_scopes(module)
     show_attributes(module)
+    if _runs_alone(module):
+        forget_alignments(module)
     note_interface(module)
     _end_functions(module, function.symbol)
     note_divisions(module)

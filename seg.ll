@@ -1,0 +1,1 @@
+<bound method Report.ir of Report on f (4 functions)>
