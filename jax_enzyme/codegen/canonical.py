@@ -18,6 +18,7 @@ from dataclasses import replace
 import llvmlite.binding as llvm
 
 from jax_enzyme.analysis.objects import is_defined_call
+from jax_enzyme.analysis.other_objects import leads_elsewhere
 from jax_enzyme.analysis.tbaa import let_numbers_meet
 from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.early_loads import choose_loads
@@ -191,7 +192,7 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
         passes.add_lower_atomic_pass()
         run_on_module(passes, native, builder)
     inline_marked(native, builder)
-    return optimised(module, native, _PIPELINE, builder), builder
+    return optimised(module, native, replace(_PIPELINE, stores_stay=leads_elsewhere(module)), builder), builder
 
 
 def _runs_alone(module: Module) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.analysis.other_objects import leads_elsewhere
 from jax_enzyme.codegen import unrolling
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
@@ -125,7 +126,15 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
     early = any(EARLY in f.attributes for f in module.functions.values())
-    pipeline = Pipeline(level, vectorise=True, slp=pairs, unroll=True, near_checks=is_derivative, loads_stay=early)
+    pipeline = Pipeline(
+        level,
+        vectorise=True,
+        slp=pairs,
+        unroll=True,
+        near_checks=is_derivative,
+        loads_stay=early,
+        stores_stay=leads_elsewhere(module),
+    )
     native, builder = _in_pairs(pipeline, module, options) or _in_loops(pipeline, module, options)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.

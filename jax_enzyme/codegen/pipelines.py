@@ -17,7 +17,7 @@ from jax_enzyme.codegen.host import Host, host, target_machine, usual_host
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
 from jax_enzyme.ir.native import native_from_bitcode
-from jax_enzyme.ir.pass_managers import NO_CHECKSUMS, Setting, run_on_module
+from jax_enzyme.ir.pass_managers import NO_CHECKSUMS, Setting, drop_dead_stores, run_on_module
 from jax_enzyme.working import LOG
 
 LONG = 12_000
@@ -40,6 +40,11 @@ array, `u[i]` and `u[i + 1 < n ? i + 1 : 0]`, a sweep adds in every iteration, a
 _LOADS_STAY = (Setting("instcombine-code-sinking", "false", usual="true"),)
 """LLVM moves what one arm of a branch alone reads into that arm, loads too. In a loop of vectors such a load is made
 under a mask; where numbers lie apart, or in one place for all iterations, it becomes a gather."""
+STORES_STAY = (Setting("dse-memoryssa-scanlimit", "0", usual="150"),)
+"""Within a pipeline, LLVM takes away stores that are read: what LICM has asked of memory SSA is still known when dead
+stores are looked for, if no pass in between has changed anything, as in code that was optimised before. There an answer
+is wrong where a load comes to another object iteration by iteration (`analysis.other_objects`). By itself, that pass
+asks for what it needs, and is right."""
 _TOLD = "-Rpass=loop-unroll"
 """Clang is to tell of every loop that it unrolls, and names the option where it does."""
 
@@ -57,6 +62,8 @@ class Pipeline:
     """Whether what is compared at run time to run a loop in vectors is that loop's alone, not of the one around."""
     loads_stay: bool = False
     """Whether what is in front of a branch stays there, though one arm alone reads it."""
+    stores_stay: bool = False
+    """Whether stores that nothing reads stay until the pipeline is through."""
     relocation: str = "pic"
 
     def builder(self) -> llvm.PassBuilder:
@@ -70,8 +77,11 @@ class Pipeline:
     def run(self, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
         """The module after the pipeline: the same one, changed, or another."""
         if self.is_for_clang(native, bitcode := native.as_bitcode()):
-            return native_from_bitcode(self.through_clang(native, bitcode)[0])
-        run_on_module(builder.getModulePassManager(), native, builder, self._settings())
+            native = native_from_bitcode(self.through_clang(native, bitcode)[0])
+        else:
+            run_on_module(builder.getModulePassManager(), native, builder, self.settings)
+        if self.stores_stay:
+            drop_dead_stores(native, builder)
         return native
 
     def is_for_clang(self, native: llvm.ModuleRef, bitcode: bytes) -> bool:
@@ -100,15 +110,18 @@ class Pipeline:
         place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
         told = (
             word
-            for setting in (*NO_CHECKSUMS, *self._settings())
+            for setting in (*NO_CHECKSUMS, *self.settings)
             for word in ("-mllvm", f"-{setting.name}={setting.value}")
         )
         return (f"-O{self.level}", *switches, *place, *told)
 
-    def _settings(self) -> tuple[Setting, ...]:
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """LLVM's options that are not as usual."""
         of_vectors = (*_SHORT_LOOPS, *_LOOPS_STAY) if self.vectorise else ()
         near = _NEAR_CHECKS if self.near_checks else ()
-        return (*of_vectors, *near, *(_LOADS_STAY if self.loads_stay else ()))
+        loads, stores = _LOADS_STAY if self.loads_stay else (), STORES_STAY if self.stores_stay else ()
+        return (*of_vectors, *near, *loads, *stores)
 
 
 def long_compiler() -> str:

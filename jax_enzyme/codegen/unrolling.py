@@ -18,7 +18,7 @@ from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.native import native_from_bitcode
-from jax_enzyme.ir.pass_managers import run_on_functions
+from jax_enzyme.ir.pass_managers import drop_dead_stores, run_on_functions
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "hide.loop.unroll."
 """Of one length: one stands in for the other in bitcode, which has the strings of metadata byte by byte."""
@@ -40,13 +40,16 @@ def optimised(source: Module, native: llvm.ModuleRef, pipeline: Pipeline, builde
             code, is_unrolled = pipeline.through_clang(native, wishing)
         else:
             native = _parsed(wishing)
-            run_on_functions(builder.getFunctionPassManager(), native.functions, builder)
+            run_on_functions(builder.getFunctionPassManager(), native.functions, builder, pipeline.settings)
             native = _parsed(_renamed(native.as_bitcode(), _WISH, _HIDDEN))
             code, is_unrolled = pipeline.run(native, builder).as_bitcode(), True
         code = _renamed(code, _WISH, _HIDDEN)
         if not is_unrolled:
             break
-    return _parsed(code)
+    native = _parsed(code)
+    if pipeline.stores_stay:
+        drop_dead_stores(native, builder)
+    return native
 
 
 def _renamed(code: bytes, old: str, new: str) -> bytes:

@@ -100,13 +100,23 @@ def inline_marked(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     run_on_module(passes, native, builder)
 
 
+def drop_dead_stores(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Takes away stores that nothing reads."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_dead_store_elimination_pass()
+    run_on_module(passes, native, builder)
+
+
 def run_on_functions(
-    manager: llvm.FunctionPassManager, functions: Iterable[llvm.ValueRef], builder: llvm.PassBuilder
+    manager: llvm.FunctionPassManager,
+    functions: Iterable[llvm.ValueRef],
+    builder: llvm.PassBuilder,
+    settings: Sequence[Setting] = (),
 ) -> None:
     """Runs the passes on every function that is defined. The manager is gone afterwards."""
     for function in functions:
         if not function.is_declaration:
-            _run("LLVMPY_RunNewFunctionPassManager", manager, function, builder, function.module)
+            _run("LLVMPY_RunNewFunctionPassManager", manager, function, builder, function.module, settings)
     _free(manager)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.analysis.other_objects import leads_elsewhere
 from jax_enzyme.codegen.gpu import amd
 from jax_enzyme.codegen.gpu.architecture import Target, target
 from jax_enzyme.codegen.gpu.entry import add_entries, entry_name
@@ -16,13 +17,14 @@ from jax_enzyme.codegen.gpu.library import complete
 from jax_enzyme.codegen.gpu.live_registers import with_room
 from jax_enzyme.codegen.gpu.vector_adds import add_vectors
 from jax_enzyme.codegen.optimise import relax, retarget
+from jax_enzyme.codegen.pipelines import STORES_STAY
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.native import native_from_text
-from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.ir.pass_managers import drop_dead_stores, run_on_module
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.transform.device.registers import EXACT
@@ -89,5 +91,8 @@ def _optimised(module: Module, device: Target, machine: llvm.TargetMachine, keep
     options.slp_vectorization = True
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
-    run_on_module(builder.getModulePassManager(), native, builder)
+    elsewhere = leads_elsewhere(module)
+    run_on_module(builder.getModulePassManager(), native, builder, STORES_STAY if elsewhere else ())
+    if elsewhere:
+        drop_dead_stores(native, builder)
     return native
