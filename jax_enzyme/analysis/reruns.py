@@ -6,7 +6,8 @@ changed is something else then; so are what somebody typed, and the time:
     f = fopen("count", "r"); fscanf(f, "%lf", &n); ...; f = fopen("count", "w"); fprintf(f, "%g", n + 1);
 
 Files are told apart by their names, and one that is emptied first holds what this run has written. Of numbers it is
-followed where they go: a time that is printed, or that decides what is printed, changes nothing.
+followed where they go, to which bytes of memory: a time that is printed, that decides what is printed, or that is kept
+beside the result changes nothing.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from functools import cached_property
 from jax_enzyme.analysis.accesses import closure
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.congruence import ANY, copied_to, overlap
 from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.file_uses import FileUse, file_uses
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, copy_operands, is_defined_call
+from jax_enzyme.analysis.usefulness import Part, parts
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.rules.draws import differs
+from jax_enzyme.rules.draws import differs, left
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import reads
 from jax_enzyme.rules.opened import Way, reads_by_mpi
@@ -34,6 +39,8 @@ from jax_enzyme.rules.table import Rules
 
 _ADDS = frozenset("fadd fsub fneg fptrunc fpext bitcast freeze phi load store insertvalue extractvalue".split())
 """What has derivatives that do not depend on the numbers that come in."""
+_MOST_PARTS = 64
+"""Of an object of which so many ranges of bytes depend on them, all do."""
 _SILENT = (Effect.OUTPUT, Effect.FREE, Effect.IGNORED)
 
 
@@ -87,38 +94,39 @@ class _Spread:
         self._activity = activity
         self._calls = frozenset(calls)
         self._values: set[Value] = set()
-        self._objects: set[MemoryObject] = set()
+        self._parts: dict[MemoryObject, set[Part]] = {}
         self._known: dict[I.Instruction, Collection[Value] | None] = {}
 
     def matters(self, instructions: Collection[I.Instruction]) -> bool:
         """Whether a derivative may depend on them: by a choice, an address, or a number that it is computed with."""
         before = -1
-        while before != (before := len(self._values) + len(self._objects)):
+        while before != (before := len(self._values) + sum(map(len, self._parts.values()))):
             for instruction in instructions:
                 self._step(instruction)
         return any(map(self._decides, instructions))
 
     def _step(self, instruction: I.Instruction) -> None:
-        of, given = self._points_to, instruction.operands
+        given = instruction.operands
         match instruction:
             case I.CallBase() if instruction in self._calls:
                 self._values.add(instruction)
-                self._mark(instruction.arguments)
+                self._mark(instruction.arguments, left(callee_name(instruction)))
             case I.CondBranch() | I.Switch() if given[0] in self._values:
                 self._values.update(self._chosen(instruction) or ())
             case I.Store() if given[0] in self._values:
-                self._objects.update(of.written(given[1]))
+                self._put(given[1], self._size(given[0].type))
             case I.CallBase() if is_defined_call(instruction):
                 self._enter(instruction)
             case I.CallBase() if call_effect(instruction) in _SILENT:
                 pass
             case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
-                if not self._objects.isdisjoint(of.of(given[1])):
-                    self._objects.update(of.written(given[0]))
+                self._copy(*copy_operands(instruction))
+            case I.CallBase() if call_effect(instruction) is Effect.MEMORY_SET and self._values.isdisjoint(given):
+                pass
             case I.CallBase() if self._is_given(instruction.arguments):
                 self._values.add(instruction)
                 self._mark(instruction.arguments)
-            case I.Load() | I.AtomicRMW() | I.CmpXchg() if not self._objects.isdisjoint(of.of(given[0])):
+            case I.Load() | I.AtomicRMW() | I.CmpXchg() if self._holds(given[0], self._size(instruction.type)):
                 self._values.add(instruction)
             case _ if not self._values.isdisjoint(given):
                 self._values.add(instruction)
@@ -133,11 +141,43 @@ class _Spread:
             self._values.add(call)
 
     def _is_given(self, arguments: Iterable[Value]) -> bool:
-        return any(a in self._values or not self._objects.isdisjoint(self._reach(a)) for a in arguments)
+        return any(a in self._values or not self._parts.keys().isdisjoint(self._reach(a)) for a in arguments)
 
-    def _mark(self, arguments: Iterable[Value]) -> None:
+    def _mark(self, arguments: Iterable[Value], size: int | None = None) -> None:
         for argument in arguments:
-            self._objects.update(o for o in self._reach(argument) if not o.is_constant)
+            for part in map(Part, self._reach(argument)) if size is None else parts(self._points_to, argument, size):
+                self._add(part)
+
+    def _put(self, pointer: Value, size: int | None) -> None:
+        for part in parts(self._points_to, pointer, size):
+            self._add(part)
+
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        to = parts(self._points_to, target, length)
+        for here in parts(self._points_to, source, length):
+            for known in [*self._parts.get(here.item, ())]:
+                if ANY in (known.at, here.at):
+                    self._put(target, length)
+                elif overlap(known.at, known.size, here.at, here.size):
+                    for there in to:
+                        at = ANY if there.at == ANY else copied_to(known.at, known.size, here.at, there.at, length)
+                        self._add(Part(there.item, at, known.size))
+
+    def _add(self, part: Part) -> None:
+        if not part.item.is_constant:
+            known = self._parts.setdefault(part.item, set())
+            known.add(part if len(known) < _MOST_PARTS else Part(part.item))
+
+    def _holds(self, pointer: Value, size: int | None) -> bool:
+        """Whether what is read there may depend on them."""
+        return any(
+            overlap(known.at, known.size, part.at, part.size)
+            for part in parts(self._points_to, pointer, size)
+            for known in self._parts.get(part.item, ())
+        )
+
+    def _size(self, type_: T.Type) -> int:
+        return self._layout.store_size(type_)
 
     def _reach(self, argument: Value) -> Iterable[MemoryObject]:
         return closure(self._points_to, self._points_to.of(argument))
@@ -183,6 +223,10 @@ class _Spread:
         if isinstance(instruction, I.CallBase):
             return not isinstance(instruction, I.Invoke) and call_effect(instruction) in _SILENT
         return not isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg | I.Fence | I.Unreachable)
+
+    @cached_property
+    def _layout(self) -> DataLayout:
+        return DataLayout(self._points_to.module)
 
     @cached_property
     def _homes(self) -> dict[I.Instruction, tuple[Function, BasicBlock]]:

@@ -32,6 +32,13 @@ class Part:
     size: int = 1
 
 
+def parts(points_to: PointsTo, pointer: Value, size: int | None) -> list[Part]:
+    """So many bytes behind a pointer; None: nobody knows how many."""
+    if size is None:
+        return [Part(item) for item in points_to.of(pointer)]
+    return [Part(item, at, size) for item, places in points_to.places(pointer).items() for at in places]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Write:
     """Bytes that are written (None: how many is not known), of what; or which call copies them."""
@@ -52,9 +59,7 @@ class Usefulness:
 
     def parts(self, pointer: Value, size: int | None) -> list[Part]:
         """The bytes behind a pointer."""
-        if size is None:
-            return [Part(item) for item in self.points_to.of(pointer)]
-        return [Part(item, at, size) for item, places in self.points_to.places(pointer).items() for at in places]
+        return parts(self.points_to, pointer, size)
 
     def flows(self, value: Value, sources: Iterable[Value | Part]) -> None:
         """A value is made of these."""
