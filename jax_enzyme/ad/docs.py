@@ -41,7 +41,8 @@ _STRUCTURE = {
     "pointers": "addrspacecast ptrtoint inttoptr(of a pointer's own bits)",
     "bits of numbers": "copies, comparisons, fabs, copysign, change of sign, also by the signs of other numbers, "
     "2^n by the exponent's bits, signs and exponents as integers, numbers with the digits of others, scaled or cut "
-    "off, bfloat widened and rounded as integers",
+    "off, numbers whose bits are straight lines of other numbers, or of their bits, bfloat widened and rounded as "
+    "integers",
 }
 
 

@@ -13,6 +13,8 @@ from jax_enzyme.rules.effects import Effect
 
 _DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
 
+_NAMED = ("je.rescaled_bits.", "je.rounded_bits.", "je.line_of_bits.", "je.bits_of_line.")
+
 
 def only_decides(value: Value, users: Uses) -> bool:
     """Whether nothing of an integer comes to a number, to memory or to a function."""
@@ -50,9 +52,8 @@ def decides(user: I.Instruction) -> bool:
 
 
 def takes_bits(user: I.Instruction) -> bool:
-    """Whether it makes a number of bits that are known to be another one's, scaled or rounded; that number is the first
-    argument."""
-    return callee_name(user).startswith(("je.rescaled_bits.", "je.rounded_bits."))
+    """Whether it makes a number of bits of which it is known what they have to do with its first argument, a number."""
+    return callee_name(user).startswith(_NAMED)
 
 
 def computes(user: I.Instruction) -> bool:

@@ -13,7 +13,7 @@
 An exponent or sign steps once in an octave, whatever is computed of it: its derivative is zero. A number that has the
 digits of another one at their places is that one times a power of two, whatever its sign and exponent are. One whose
 low digits are cut off, or changed by less than one of those that stay, is that number rounded, as to a shorter format,
-if at least `_SURE` digits stay. With less, the number may be a node of a table, to which the rest is added; down to
+if at least `SURE` digits stay. With less, the number may be a node of a table, to which the rest is added; down to
 `_SHORTEST`, those of the shortest format, it is rounded where nothing chooses one (`analysis.chosen_nodes`).
 """
 
@@ -45,7 +45,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, lane_of
 
-_SURE = 20
+SURE = 20
 """So many digits stay in a half of a `double`; no table has an entry for each of their values."""
 _SHORTEST = 7
 _MANY_VISITS = 16
@@ -99,9 +99,9 @@ class NumberFields:
         """A number that may be held to be another one, rounded; of those that the program has as numbers."""
         while found and (before := self._before.get(found.source)) and found.source not in self._numbers:
             found = Number(before.source, min(found.kept, before.kept), found.same and before.same)
-        if found is None or found.kept >= _SURE:
+        if found is None or found.kept >= SURE:
             return found
-        return None if found.kept < _SHORTEST or self._digits_choose or self._is_node(found.source) else found
+        return None if found.kept < _SHORTEST or self.digits_choose or self._is_node(found.source) else found
 
     def _is_node(self, source: Value) -> bool:
         """Whether there may be more of a number than its first digits, and something among many that these choose."""
@@ -111,7 +111,7 @@ class NumberFields:
         if not isinstance(origin, I.Cast) or is_used_otherwise(origin.operands[0], self._users):
             return True
         made = filter(None, (self._number(self.of(v)) for v in self._numbers))
-        return any(n.kept >= _SURE and self._origin(n.source) is origin for n in made)
+        return any(n.kept >= SURE and self._origin(n.source) is origin for n in made)
 
     def _origin(self, source: Value) -> Value:
         while before := self._before.get(source):
@@ -238,7 +238,7 @@ class NumberFields:
         return Number(source, kept, same) if kept > 0 else None
 
     @cached_property
-    def _digits_choose(self) -> bool:
+    def digits_choose(self) -> bool:
         """Whether digits say which element of a table is read, or where control goes among many."""
         for user in self._function.instructions():
             if isinstance(user, I.GetElementPtr | I.Switch):

@@ -33,7 +33,7 @@ LIBRARY = frozenset(
     "asinh acosh atanh cbrt hypot expm1 log1p erf erfc tgamma lgamma j0 j1 jn y0 y1 yn fmod remainder fdim".split()
 )
 HELPERS = frozenset(
-    "digamma polygamma frexp_exponent frexp_fraction modf_fraction remquo_quotient lgamma_sign".split()
+    "digamma polygamma frexp_exponent frexp_fraction modf_fraction remquo_quotient lgamma_sign digit_size".split()
     + ["cpowi_re", "cpowi_im"]
     + [f"{function.name}_{part}" for function in ANALYTIC for part in ("re", "im")]
 )

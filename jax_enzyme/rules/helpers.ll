@@ -310,6 +310,72 @@ entry:
   ret float %value
 }
 
+; The last digit of a number; 0 for numbers below the least normal one.
+define internal double @je.digit_size.f64(double %x) nounwind willreturn memory(none) {
+entry:
+  %bits = bitcast double %x to i64
+  %above = lshr i64 %bits, 52
+  %exponent = and i64 %above, 2047
+  %lower = sub i64 %exponent, 52
+  %normal = shl i64 %lower, 52
+  %is.normal = icmp sgt i64 %lower, 0
+  %less = sub i64 %exponent, 1
+  %least = select i1 %is.normal, i64 0, i64 %less
+  %single = shl i64 1, %least
+  %small = select i1 %is.normal, i64 %normal, i64 %single
+  %is.zero = icmp eq i64 %exponent, 0
+  %size = select i1 %is.zero, i64 0, i64 %small
+  %result = bitcast i64 %size to double
+  ret double %result
+}
+
+; The last digit of a number; 0 for numbers below the least normal one.
+define internal float @je.digit_size.f32(float %x) nounwind willreturn memory(none) {
+entry:
+  %bits = bitcast float %x to i32
+  %above = lshr i32 %bits, 23
+  %exponent = and i32 %above, 255
+  %lower = sub i32 %exponent, 23
+  %normal = shl i32 %lower, 23
+  %is.normal = icmp sgt i32 %lower, 0
+  %less = sub i32 %exponent, 1
+  %least = select i1 %is.normal, i32 0, i32 %less
+  %single = shl i32 1, %least
+  %small = select i1 %is.normal, i32 %normal, i32 %single
+  %is.zero = icmp eq i32 %exponent, 0
+  %size = select i1 %is.zero, i32 0, i32 %small
+  %result = bitcast i32 %size to float
+  ret float %result
+}
+
+; An integer as a number, which grows as the bits of x do.
+define internal double @je.line_of_bits.f64(double %x, i64 %line, double %slope) nounwind willreturn memory(none) {
+entry:
+  %value = sitofp i64 %line to double
+  ret double %value
+}
+
+; A number made of an integer that grows as x does.
+define internal double @je.bits_of_line.f64(double %x, i64 %bits, double %slope) nounwind willreturn memory(none) {
+entry:
+  %value = bitcast i64 %bits to double
+  ret double %value
+}
+
+; An integer as a number, which grows as the bits of x do.
+define internal float @je.line_of_bits.f32(float %x, i64 %line, float %slope) nounwind willreturn memory(none) {
+entry:
+  %value = sitofp i64 %line to float
+  ret float %value
+}
+
+; A number made of an integer that grows as x does.
+define internal float @je.bits_of_line.f32(float %x, i32 %bits, float %slope) nounwind willreturn memory(none) {
+entry:
+  %value = bitcast i32 %bits to float
+  ret float %value
+}
+
 ; The fraction that C's modf returns, with the sign of x; a zero for infinities.
 define internal double @je.modf_fraction.f64(double %x) nounwind willreturn memory(none) {
 entry:

@@ -44,6 +44,7 @@ from jax_enzyme.transform.bit_extremes import choose_extremes
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
+from jax_enzyme.transform.lines_of_bits import name_lines
 from jax_enzyme.transform.moved_words import may_be_read_apart, read_apart
 from jax_enzyme.transform.number_fields import name_numbers
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, replace_operands, substitute
@@ -72,7 +73,8 @@ def retype(function: ArrayFunction) -> ArrayFunction:
         for target in words.points_to.functions:
             _Rewriting(target, [w for w in webs if w[0].function is target], Declarations(result.module)).run()
     declarations = Declarations(result.module)
-    changed |= any([name_numbers(f, declarations) for f in list(result.module.functions.values())])
+    for naming in (name_numbers, name_lines):
+        changed |= any([naming(f, declarations) for f in list(result.module.functions.values())])
     if not changed:
         take_apart(result.module)
         return function

@@ -46,6 +46,11 @@ SMOOTH = (
     "return s + s * (r + r * r * (0.5 + r * (1 / 6. + r * (1 / 24. + r * (1 / 120. + r / 720)))));",
     "double h = x * x, v = h; LOW(h) = 0; double l = v - h; return h * h + l * (v + h);",
     "double h = number((bits(x) + (1ull << 31)) & (-1ull << 32)), l = x - h; return h * h + l * (x + h);",
+    "double y = number(0x5fe6eb50c7b537a9 - (bits(x) >> 1)); return y * (1.5 - 0.5 * x * y * y);",
+    "double y = number(bits(x) / 3 + 0x2a9f7893782da1ce); return (2 * y + x / (y * y)) / 3;",
+    "return number((int64_t)(6497320848556798.0 * x + 4606794787981047000.0)) + x;",
+    "double m = number((bits(x) & 0xfffffffffffff) | 0x3fe0000000000000);\n"
+    "return (int64_t)bits(x) * 0x1p-52 - 124.2255 - 1.49803 * m - 1.72588 / (0.3520887 + m);",
     "double s = 0; uint64_t u = bits(x); for (int i = 0; i < 3; i++) { u += 1ull << 52; s += sin(number(u)); }\n"
     "return s;",
     "double y = sin(x) + 2; return number((bits(x * x) & 0xfff0000000000000) | (bits(y) & 0xfffffffffffff));",
@@ -65,6 +70,18 @@ ROUNDED = {
     "low_word": ("f64", "return number(bits(x * x) & 0xffffffff00000000) * x;", 1e-5),
     "neighbour": ("f64", "return number(bits(x * x) + 1) * x;", 1e-12),
     "flag_in_the_last_bit": ("f64", "return number((bits(x * x) & ~1ull) | (x > 1)) * x;", 1e-12),
+    "inverse_root_by_bits": (
+        "f32",
+        "float y = number4(0x5f3759df - (bits4(x) >> 1)); for (int i = 0; i < 3; i++) y *= 1.5f - 0.5f * x * y * y;\n"
+        "return x * x * x * x / (y * y * x * x);",
+        1e-3,
+    ),
+    "power_by_the_high_word": (
+        "f64",
+        "int h = bits(x) >> 32, p = 2.0 * (h - 1072632447) + 1072632447; double y = number((uint64_t)p << 32);\n"
+        "return x * x * x + 1e-9 * y;",
+        1e-5,
+    ),
     "bf16_truncated": ("f32", "return number4(bits4(x * x) >> 16 << 16) * x;", 1e-2),
     "tf32_rounded": ("f32", "return number4((bits4(x * x) + 0x1000) & 0xffffe000) * x;", 1e-3),
     "tf32_and_the_rest": (
@@ -108,6 +125,21 @@ REFUSED = {
     "six_digits": ("f64", "return x * number(bits(x) & -1ull << 46);", BITS),
     "logarithm_as_an_integer": ("f64", "return ((double)(int)(bits(x) >> 45) - 130944) / 128;", BITS),
     "product_as_a_sum": ("f64", "return number(bits(x) + bits(x + 1) - (1023ull << 52));", BITS),
+    "bits_of_two_numbers": ("f64", "return (double)(int64_t)(bits(x) - bits(x * x));", BITS),
+    "bits_that_are_scattered": ("f64", "return (double)(int64_t)(bits(x) * 6364136223846793005);", BITS),
+    "bits_that_choose": (
+        "f64",
+        "static const double t[16] = {1, 2, 3}; uint64_t u = bits(x);\n"
+        "return (int64_t)u * 0x1p-52 + t[u >> 48 & 15];",
+        BITS,
+    ),
+    "exponential_of_few_digits": ("f64", "return number((int64_t)(x * 0x1p16 + 0x3ff0000) << 36);", MADE),
+    "exponential_beside_a_table": (
+        "f64",
+        "static const double t[16] = {1, 2, 3}; int64_t k = (int64_t)(x * 0x1p32 + 0x3ff00000);\n"
+        "return number((uint64_t)k << 20) * t[k & 15];",
+        MADE,
+    ),
     "exponential_by_a_sum_that_rounds": (
         "f64", "return number((bits(x * 1512775.3951951856 + 0x1.8p52) + 1072632447) << 32);", MADE
     ),

@@ -26,6 +26,10 @@ def _fraction(x: Any) -> Any:
     return mpmath.frexp(x)[0]
 
 
+def _digit(x: Any) -> Any:
+    return mpf(2) ** (_exponent(x) - 53)
+
+
 def _trunc(x: Any) -> Any:
     return mpmath.floor(x) if x >= 0 else mpmath.ceil(x)
 
@@ -68,6 +72,8 @@ REAL: dict[str, Callable[..., Any]] = {
     "nearest": lambda x, up: x, "rrspacing": lambda x: abs(_fraction(x)) * 2**53,
     "set_exponent": lambda x, n: _fraction(x) * mpf(2) ** n,
     "rescaled_bits": lambda x, n: x * mpf(2) ** n, "rounded_bits": lambda x, n: x,
+    "digit_size": _digit, "line_of_bits": lambda x, n, slope: x / _digit(x),
+    "bits_of_line": lambda x, n, slope: 1 + x / 2**52,
     "x86_max": _select_max, "x86_min": _select_min,
     "fneg": lambda x: -x, "fadd": lambda x, y: x + y, "fsub": lambda x, y: x - y, "fmul": lambda x, y: x * y,
     "fdiv": lambda x, y: x / y, "frem": lambda x, y: x - y * _trunc(x / y), "fpext": lambda x: x,

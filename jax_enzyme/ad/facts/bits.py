@@ -2,7 +2,8 @@
 
 Copies of bits are copies of the number, and comparing them decides as comparing numbers does. Signs and exponents are
 decisions too, whatever is computed of them, and numbers with another one's digits have been named
-(`transform.number_fields`). Anything else means something for the number that is not known here:
+(`transform.number_fields`), as those have whose bits follow a straight line (`transform.lines_of_bits`). Anything else
+means something for the number that is not known here:
 
     integer arithmetic      on the digits of a number that varies, where the result ends in a number, memory or a
                             function

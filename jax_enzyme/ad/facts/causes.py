@@ -86,7 +86,7 @@ BITS = Cause(
     Kind.NOT_PROVABLE,
     "integer arithmetic on the bits of a number that a derivative depends on",
     "what the arithmetic means for the number cannot be told; copying, comparing, what changes signs and exponents, "
-    "and masks that cut off low digits are known",
+    "masks that cut off low digits, and straight lines of the bits (an inverse root, a logarithm) are known",
     "use fabs, fmax, fmin, copysign, frexp or ldexp from math.h instead of the number's bits",
 )
 HELD = Cause(
@@ -103,8 +103,8 @@ MADE = Cause(
     "number made of an integer",
     Kind.NOT_PROVABLE,
     "a number is made of an integer that was computed from one that a derivative depends on",
-    "the integer is piecewise constant, but such code (fast exponentials, say) stands for a smooth function; powers of "
-    "two, 2^n by the exponent's bits, are known",
+    "the integer is piecewise constant, but such code (fast exponentials, say) stands for a smooth function; known are "
+    "powers of two, 2^n by the exponent's bits, and integers that keep 20 digits and are used for nothing else",
     "use exp, exp2, pow or ldexp from math.h instead of the number's bits",
 )
 PARTS = Cause(
