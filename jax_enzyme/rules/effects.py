@@ -89,8 +89,8 @@ _INTRINSICS: dict[Effect, str] = {
 _FUNCTIONS: dict[Effect, str] = {
     Effect.IGNORED: "feraiseexcept feclearexcept _FortranAferaiseexcept",
     Effect.PURE_INT: (
-        "abs labs llabs imaxabs strlen strnlen strcmp strncmp memcmp memchr strchr strrchr strstr isalpha "
-        "isdigit isspace isupper islower isalnum isxdigit ispunct isprint tolower toupper __ctype_b_loc "
+        "abs labs llabs imaxabs div ldiv lldiv imaxdiv strlen strnlen strcmp strncmp memcmp memchr strchr strrchr "
+        "strstr isalpha isdigit isspace isupper islower isalnum isxdigit ispunct isprint tolower toupper __ctype_b_loc "
         "__errno_location ffs ffsl ffsll __cxa_guard_acquire __cxa_guard_release malloc_usable_size "
         "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp __je_lane "
         f"{DISTANCES_AGREE} {SECTION} {NUMBER_LENGTH}"
@@ -148,6 +148,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
         (r"_ZSt\d+__throw_", Effect.THROW),
         (r"_ZNSt3__1\d+__throw_", Effect.THROW),
         (r"_ZNSt3__1\d+__hash_memoryE", Effect.PURE_INT),
+        (r"_ZNSt9exceptionD[12]Ev$", Effect.IGNORED),  # of the base of all exceptions, which holds nothing
         (r"_ZN4core9panicking", Effect.THROW),
         (r"_ZN4core\d+option\d+(unwrap|expect)_failed", Effect.THROW),
         (r"_ZN4core\d+result\d+unwrap_failed", Effect.THROW),

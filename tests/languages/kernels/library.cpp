@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <list>
@@ -170,9 +171,18 @@ extern "C" void shared_list(int n, const double *x, double *y) {
 
 // What an exception says is asked for in a handler, and distances of pointers are checked in derivatives.
 namespace {
+struct Bad : std::exception {};
+struct Checked {
+    double t;
+    Bad bad; // of which what is thrown is a copy
+    explicit Checked(double t) : t(t) {
+        if (t > 5) throw bad;
+    }
+};
 double g(double t) {
+    Checked c(t);
     if (t > 0.8) throw std::runtime_error("big");
-    return t * t;
+    return c.t * t;
 }
 } // namespace
 extern "C" void caught(int n, const double *x, double *y) {
@@ -186,7 +196,7 @@ extern "C" void caught(int n, const double *x, double *y) {
             v.push_back(x[i] * said.size());
         }
     }
-    for (int i = 0; i < n; i++) y[i] = v[i] * v.at(0);
+    for (int i = 0; i < n; i++) y[std::div(i, n).rem] = v[i] * v.at(0);
 }
 
 namespace {
