@@ -212,7 +212,7 @@ DRAWN_NUMBER = Cause(
     Kind.NOT_PROVABLE,
     "a derivative depends on a number that is another one when the kernel runs again",
     "a derivative that has no tape of the first run runs the kernel again, and clocks go on meanwhile",
-    "pass the number as an argument",
+    'pass the number as an argument, or say that no derivative depends on it: rules=(je.inactive("{name}"),)',
 )
 ATOMIC = Cause(
     "atomic operation",

@@ -30,7 +30,7 @@ def hindrances(base: ArrayFunction, step: Step, rules: Rules) -> Iterator[Differ
         points_to = PointsTo(module, root)
         call = drawn_number(points_to, activity_of(root, step, rules, points_to), rules)
         if call is not None:
-            yield refuse(module, call, DRAWN_NUMBER)
+            yield refuse(module, call, DRAWN_NUMBER, name=declared_name(call))
 
 
 _CHANGED = "the first run may have changed it"
