@@ -97,22 +97,6 @@ def _named_access(name: str, where: str) -> tuple[str, MDNode]:
     return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
 
 
-def forget_types_of_numbers(module: Module) -> None:
-    """Says of all accesses of numbers and integers in C and C++ that they are of one type, in place: a program that
-    reads numbers as integers is right for many a compiler, and what C lets it conclude is not. Pointers stay apart."""
-    made: dict[MDValue, MDNode] = {}
-    for function in module.functions.values():
-        for instruction in function.instructions():
-            found = dict(instruction.metadata)
-            if "tbaa" not in found and "tbaa.struct" not in found:
-                continue
-            tag = resolve(module, found["tbaa"]) if "tbaa" in found else None
-            kind = resolve(module, tag.operands[1]) if tag is not None and len(tag.operands) > 2 else None
-            if kind is not None and _is_number_in_c(module, kind):
-                found["tbaa"] = made.setdefault(kind.operands[1], _number_below(kind.operands[1]))
-            instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata if k != "tbaa.struct"]
-
-
 def draw_no_conclusions(module: Module) -> None:
     """Says nothing of accesses of integers in C and C++, in place, and of numbers what they are, each kind in a tree of
     its own: numbers may be moved as integers or as other numbers, and LLVM tells no memory apart by such types. What is
@@ -208,18 +192,6 @@ def _is_char(module: Module, kind: MDValue) -> bool:
     node = resolve(module, kind)
     name = node.operands[0] if node is not None and node.operands else None
     return isinstance(name, MDString) and name.text == "omnipotent char"
-
-
-def _is_number_in_c(module: Module, kind: MDNode) -> bool:
-    name, parent = kind.operands[0], resolve(module, kind.operands[1]) if len(kind.operands) > 1 else None
-    top = parent.operands[0] if parent is not None and parent.operands else None
-    below_char = isinstance(top, MDString) and top.text == "omnipotent char"
-    return below_char and isinstance(name, MDString) and name.text != "any pointer"
-
-
-def _number_below(parent: MDValue) -> MDNode:
-    kind = MDNode(operands=[MDString("je number"), parent, _ZERO])
-    return MDNode(operands=[kind, kind, _ZERO])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import reachable_functions
-from jax_enzyme.analysis.tbaa import forget_types_of_numbers
+from jax_enzyme.analysis.tbaa import let_numbers_meet
 from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
@@ -68,7 +68,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     may take, 0 for as long as it wants."""
     module = _inlined(lower_failures(function).module, function.symbol)
     _forget_unreached(module, function.symbol)
-    forget_types_of_numbers(module)
+    let_numbers_meet(module)
     module = privatise(replace(function, module=module)).module
     layout, runtime = DataLayout(module), Runtime(module)
     for target in _users(module, function.symbol):
