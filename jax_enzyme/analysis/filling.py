@@ -6,11 +6,11 @@ whether they are all that there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from math import prod
 
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.classes import dataclass
@@ -44,10 +44,11 @@ class Written:
     steps: tuple[tuple[int, int], ...]
     """The gap and the count of each run, the narrowest first."""
 
-    @staticmethod
-    def of(first: int, size: int, runs: Sequence[Run]) -> Written:
-        steps = sorted((run.gap, run.count) for run in runs if run.count > 1)
-        return Written(first + sum(run.low for run in runs), size, tuple(steps))
+    def repeated(self, runs: Iterable[Run]) -> Written:
+        """The same at each step of more runs."""
+        runs = list(runs)
+        steps = sorted([*self.steps, *((run.gap, run.count) for run in runs if run.count > 1)])
+        return Written(self.first + sum(run.low for run in runs), self.size, tuple(steps))
 
     @property
     def end(self) -> int:
@@ -101,30 +102,33 @@ class Filling:
     ) -> Written | None:
         """What an access writes of a buffer, in a block that every run of the function, or every iteration of a loop,
         comes to in every iteration of the loops around it; the same bytes each time."""
-        repeats = self.nest(block, within)
-        return None if repeats is None else self._swept(pointer, size, block, site, repeats)
+        found = None if self.nest(block, within) is None else self.entered(pointer, size, block, site, within)
+        return None if found is None else found[1]
 
     def entered(
         self, pointer: Value, size: int, block: BasicBlock, site: Value, within: Loop | None
     ) -> tuple[BasicBlock, Written] | None:
         """What an access writes, or reads, of a buffer whenever control comes to a block in front of all loops around
         it but those that it is `within`, and that block."""
-        outside, repeats = run_through(self._facts, block, within) or (block, None)
-        swept = None if repeats is None else self._swept(pointer, size, block, site, repeats)
-        return None if swept is None else (outside, swept)
+        found = self.gone_over(pointer, size, block, within)
+        own = Polynomial.atom(self._facts.leaf(site)).terms
+        return (found[0], found[2]) if found is not None and found[1].terms == own else None
 
-    def _swept(
-        self, pointer: Value, size: int, block: BasicBlock, site: Value, repeats: Mapping[Loop, int]
-    ) -> Written | None:
-        try:
-            place = self._facts.form_at(pointer, block).polynomial - Polynomial.atom(self._facts.leaf(site))
-        except TooComplex:
-            return None
+    def gone_over(
+        self, pointer: Value, size: int, block: BasicBlock, within: Loop | None
+    ) -> tuple[BasicBlock, Polynomial, Written] | None:
+        """The same, of anything: the bytes are counted from an address that no such loop changes."""
+        through = run_through(self._facts, block, within)
+        place = self._facts.form_at(pointer, block).polynomial
         factors = place.linear
-        if factors is None:
+        if through is None or factors is None:
             return None
-        runs = [Run.of(factors.pop(self._facts.iteration(loop), 0), count + 1) for loop, count in repeats.items()]
-        return None if factors else Written.of(place.constant_term, size, runs)
+        numbers = {self._facts.iteration(loop): count + 1 for loop, count in through[1].items()}
+        runs = (Run.of(factors.get(number, 0), count) for number, count in numbers.items())
+        start = Polynomial({m: c for m, c in place.terms.items() if m and m[0][0] not in numbers})
+        if not all(self._facts.is_invariant(start, loop) for loop in through[1]):
+            return None
+        return through[0], start, Written(place.constant_term, size, ()).repeated(runs)
 
     def nest(self, block: BasicBlock, within: Loop | None = None) -> dict[Loop, int] | None:
         """How often the loops around a block repeat, each of which runs through, and runs what is inside once per

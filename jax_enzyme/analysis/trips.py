@@ -59,12 +59,16 @@ def run_through(
     found: dict[Loop, int] = {}
     loop = facts.loops.loop_of.get(block)
     while loop is not None and loop is not within:
-        count = facts.trip_count(loop).exact if len(loop.latches) == len(loop.exiting) == 1 else None
+        ends = [source for source, target in loop.exit_edges if not facts.ends_program(target)]
+        count = facts.trip_count(loop).exact if len(loop.latches) == len(ends) == 1 else None
         if loop.preheader is None or count is None or count.value is None or not facts.once_per_iteration(block, loop):
             return None
-        if loop.exiting != loop.latches and not facts.loops.dominators.dominates(block, loop.exiting[0]):
+        if ends == loop.latches or facts.loops.dominators.dominates(block, ends[0]):
+            found[loop] = count.value
+        elif count.value and facts.loops.dominators.dominates(ends[0], block):  # the last iteration ends in front of it
+            found[loop] = count.value - 1
+        else:
             return None
-        found[loop] = count.value
         block, loop = loop.preheader, loop.parent
     return block, found
 

@@ -19,12 +19,11 @@ from dataclasses import replace
 from jax_enzyme.ad.device.axes import Axes, Terms
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
-from jax_enzyme.analysis.filling import Run, Written, are_all
+from jax_enzyme.analysis.filling import Filling, Run, Written, are_all
 from jax_enzyme.analysis.guards import known_with
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Leaf
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.trips import run_through
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Function, Module
@@ -70,6 +69,7 @@ class _Search:
     def __init__(self, module: Module, function: Function, shape: Shape) -> None:
         self._recurrences = Recurrences.of(function, module)
         self._layout = DataLayout(module)
+        self._filling = Filling(function, self._recurrences)
         self._axes = Axes(shape, self._recurrences)
         self._cfg = Cfg(function)
         self._certain = PostDominators(self._cfg)
@@ -81,34 +81,22 @@ class _Search:
 
     def _written(self, argument: Argument, store: I.Store) -> Written | None:
         """None where it is not known which threads write where."""
-        block = self._recurrences.block_of[store]
-        loops = run_through(self._recurrences, block)
-        try:
-            place = self._recurrences.form(store.operands[1]).polynomial - Polynomial.atom(Leaf(argument))
-        except TooComplex:
-            return None
-        factors = place.linear
-        if factors is None or loops is None:
-            return None
-        outside, repeats = loops
-        conditions = self._conditions(outside)
-        runs = list[Run]()
-        terms: dict[str, list[tuple[int, Value]]] = {}
-        for atom in place.atoms:
-            if isinstance(atom, Iteration):
-                if atom.loop not in repeats:
-                    return None
-                runs.append(Run.of(factors[atom], repeats[atom.loop] + 1))
-            else:
-                axis = self._axes.of(atom.value)
-                if axis is None:
-                    return None
-                terms.setdefault(axis, []).append((factors[atom], atom.value))
-        of_axes = None if conditions is None else self._of_axes(terms, conditions)
-        if of_axes is None:
-            return None
         size = self._layout.store_size(store.operands[0].type)
-        return Written.of(place.constant_term, size, [*runs, *of_axes])
+        found = self._filling.gone_over(store.operands[1], size, self._recurrences.block_of[store], None)
+        if found is None:
+            return None
+        outside, start, written = found
+        conditions, factors = self._conditions(outside), start.linear or {}
+        terms: dict[str, list[tuple[int, Value]]] = {}
+        if factors.pop(Leaf(argument), 0) != 1:
+            return None
+        for atom, factor in factors.items():
+            axis = self._axes.of(atom.value) if isinstance(atom, Leaf) else None
+            if axis is None or not isinstance(atom, Leaf):
+                return None
+            terms.setdefault(axis, []).append((factor, atom.value))
+        of_axes = None if conditions is None else self._of_axes(terms, conditions)
+        return None if of_axes is None else written.repeated(of_axes)
 
     def _of_axes(self, terms: dict[str, list[tuple[int, Value]]], conditions: list[Condition]) -> list[Run] | None:
         of_axis: dict[str, list[Condition]] = {axis: [] for axis in "xyz"}
