@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.instructions import CallBase, Instruction, Phi
+from jax_enzyme.ir.instructions import CallBase, GetElementPtr, Instruction, Phi
 from jax_enzyme.ir.keywords import LINKAGE
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
@@ -207,6 +207,20 @@ def uses(function: Function) -> Uses:
         for index, operand in enumerate(instruction.operands):
             table.setdefault(operand, []).append((instruction, index))
     return table
+
+
+def used_at(
+    root: Value, users: Uses, through: tuple[type[Instruction], ...] = ()
+) -> Iterator[tuple[Instruction, int, Value]]:
+    """What uses an address, or one that is computed from it (and what comes `through` others): each instruction, as
+    which of its operands, and which of these addresses."""
+    addresses = Reached([root])
+    for address in addresses:
+        for user, index in users.get(address, ()):
+            if (isinstance(user, GetElementPtr) and index == 0) or isinstance(user, through):
+                addresses.add([user])
+            else:
+                yield user, index, address
 
 
 def take_apart(module: Module, successor: Module | None = None) -> None:

@@ -27,7 +27,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.module import Function, Uses, declared_name, uses
+from jax_enzyme.ir.module import Function, Uses, declared_name, used_at, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.effects import Effect
@@ -85,30 +85,26 @@ def _memory(site: I.Call, users: Uses) -> _Memory | None:
     size = allocation_size(site)
     assert size is not None
     found = _Memory(site, size)
-    pointers = Reached[Value]([site])
-    for pointer in pointers:
-        for user, index in users.get(pointer, ()):
-            effect = call_effect(user) if isinstance(user, I.Call) else None
-            match user:
-                case I.GetElementPtr() if index == 0:
-                    pointers.add([user])
-                case I.Load() if I.is_plain(user):
-                    found.reads.append(user)
-                case I.Store() if I.is_plain(user) and index == 1:
-                    found.writes.append(user)
-                case I.Compare(predicate="eq" | "ne") if isinstance(user.operands[1 - index], ConstantNull):
-                    found.holds.append(user)
-                case I.Call() if effect is Effect.FREE and pointer is site:
-                    found.holds.append(user)
-                case I.Call() if effect is Effect.MEMORY_SET and index == 0:
-                    found.writes.append(user)
-                case I.Call() if effect is Effect.MEMORY_COPY and index < 2 and not int_value(user.operands[3]):
-                    (found.writes if index == 0 else found.reads).append(user)
-                    is_whole = pointer is site and int_value(user.operands[2]) == size
-                    if is_whole and isinstance(user.operands[1 - index], Argument):
-                        (found.copied_in if index == 0 else found.copied_out).append(user)
-                case _:
-                    return None
+    for user, index, pointer in used_at(site, users):
+        effect = call_effect(user) if isinstance(user, I.Call) else None
+        match user:
+            case I.Load() if I.is_plain(user):
+                found.reads.append(user)
+            case I.Store() if I.is_plain(user) and index == 1:
+                found.writes.append(user)
+            case I.Compare(predicate="eq" | "ne") if isinstance(user.operands[1 - index], ConstantNull):
+                found.holds.append(user)
+            case I.Call() if effect is Effect.FREE and pointer is site:
+                found.holds.append(user)
+            case I.Call() if effect is Effect.MEMORY_SET and index == 0:
+                found.writes.append(user)
+            case I.Call() if effect is Effect.MEMORY_COPY and index < 2 and not int_value(user.operands[3]):
+                (found.writes if index == 0 else found.reads).append(user)
+                is_whole = pointer is site and int_value(user.operands[2]) == size
+                if is_whole and isinstance(user.operands[1 - index], Argument):
+                    (found.copied_in if index == 0 else found.copied_out).append(user)
+            case _:
+                return None
     return found
 
 
@@ -147,19 +143,11 @@ def _is_output(memory: _Memory, copy: I.Call, buffer: Argument, users: Uses, ord
 
 
 def _is_only_read(buffer: Argument, users: Uses) -> bool:
-    pointers = Reached[Value]([buffer])
-    for pointer in pointers:
-        for user, index in users.get(pointer, ()):
-            match user:
-                case I.GetElementPtr() | I.Phi() | I.Select():
-                    pointers.add([user])
-                case I.Load() | I.Compare():
-                    pass
-                case I.Call() if call_effect(user) is Effect.MEMORY_COPY and index == 1:
-                    pass
-                case _:
-                    return False
-    return True
+    def reads(user: I.Instruction, index: int) -> bool:
+        is_copy = isinstance(user, I.Call) and call_effect(user) is Effect.MEMORY_COPY
+        return isinstance(user, I.Load | I.Compare) or (is_copy and index == 1)
+
+    return all(reads(user, index) for user, index, _ in used_at(buffer, users, through=(I.Phi, I.Select)))
 
 
 def _succeeds_without(order: Loops, stop: I.Instruction, starts: list[I.Instruction]) -> bool:

@@ -22,9 +22,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import zero
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function, callee_name, uses
-from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Argument, Value, int_value
+from jax_enzyme.ir.module import Function, callee_name, used_at, uses
+from jax_enzyme.ir.values import Argument, int_value
 from jax_enzyme.transform.rewriting import replace_values
 
 _SETTING = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
@@ -100,18 +99,14 @@ class _Search:
         """All loads and stores of a buffer whose address goes nowhere else."""
         loads: list[I.Load] = []
         stores: list[I.Store] = []
-        addresses = Reached[Value]([buffer])
-        for address in addresses:
-            for user, index in self._users.get(address, ()):
-                match user:
-                    case I.GetElementPtr() if index == 0:
-                        addresses.add([user])
-                    case I.Load() if I.is_plain(user):
-                        loads.append(user)
-                    case I.Store() if index == 1 and I.is_plain(user):
-                        stores.append(user)
-                    case _:
-                        return None
+        for user, index, _ in used_at(buffer, self._users):
+            match user:
+                case I.Load() if I.is_plain(user):
+                    loads.append(user)
+                case I.Store() if index == 1 and I.is_plain(user):
+                    stores.append(user)
+                case _:
+                    return None
         return loads, stores
 
     def _precedes(self, load: I.Load, stores: Sequence[I.Store]) -> bool:

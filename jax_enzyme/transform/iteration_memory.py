@@ -22,8 +22,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.marks import has_marks
-from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, used_at, uses
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
@@ -55,25 +54,20 @@ def _found(function: Function) -> list[I.Call]:
 
 def _stays(allocation: I.Call, users: Uses) -> bool:
     """Is memory used through addresses that are computed from its own where they are used, and nowhere else?"""
-    addresses = Reached[Value]([allocation])
-    for address in addresses:
-        for user, index in users.get(address, ()):
-            match user:
-                case I.GetElementPtr() if index == 0:
-                    addresses.add([user])
-                case I.Load():
-                    pass
-                case I.Store() if index == 1:
-                    pass
-                case I.Compare() if isinstance(user.operands[1 - index], ConstantNull):
-                    pass
-                case I.Call() if call_effect(user) in _BULK:
-                    pass
-                case I.Call() if _is_free(user) and address is allocation:
-                    pass
-                case _:
-                    return False
-    return True
+
+    def stays(user: I.Instruction, index: int, address: Value) -> bool:
+        match user:
+            case I.Load():
+                return True
+            case I.Store():
+                return index == 1
+            case I.Compare():
+                return isinstance(user.operands[1 - index], ConstantNull)
+            case _:
+                is_bulk = isinstance(user, I.Call) and call_effect(user) in _BULK
+                return is_bulk or (_is_free(user) and address is allocation)
+
+    return all(stays(*use) for use in used_at(allocation, users))
 
 
 def _is_free(user: I.Instruction) -> bool:

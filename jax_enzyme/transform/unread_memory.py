@@ -17,7 +17,7 @@ from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone_function
-from jax_enzyme.ir.module import Function, GlobalVariable, Uses, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, Uses, used_at, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantExpr, Value
 from jax_enzyme.rules.effects import Effect
@@ -70,28 +70,24 @@ class _Memory:
         """Nothing where an address may lead elsewhere, or be seen."""
         writes: list[I.Instruction] = []
         reads: list[I.Instruction] = []
-        pointers = Reached[Value]([root])
-        for pointer in pointers:
-            for user, index in users.get(pointer, ()):
-                effect = call_effect(user) if isinstance(user, I.CallBase) else None
-                match user:
-                    case I.GetElementPtr() if index == 0:
-                        pointers.add([user])
-                    case I.Load() if I.is_plain(user):
-                        reads.append(user)
-                    case I.Store() if I.is_plain(user) and index == 1:
-                        writes.append(user)
-                    case I.AtomicRMW() if index == 0:
-                        writes.append(user)
-                        reads.append(user)
-                    case I.Call() if effect in (Effect.MEMORY_SET, Effect.MEMORY_COPY) and index == 0:
-                        writes.append(user)
-                    case I.Call() if effect is Effect.MEMORY_COPY and index == 1:
-                        reads.append(user)
-                    case I.Call() if effect in (Effect.IGNORED, Effect.FREE):
-                        pass
-                    case _:
-                        return
+        for user, index, _ in used_at(root, users):
+            effect = call_effect(user) if isinstance(user, I.CallBase) else None
+            match user:
+                case I.Load() if I.is_plain(user):
+                    reads.append(user)
+                case I.Store() if I.is_plain(user) and index == 1:
+                    writes.append(user)
+                case I.AtomicRMW() if index == 0:
+                    writes.append(user)
+                    reads.append(user)
+                case I.Call() if effect in (Effect.MEMORY_SET, Effect.MEMORY_COPY) and index == 0:
+                    writes.append(user)
+                case I.Call() if effect is Effect.MEMORY_COPY and index == 1:
+                    reads.append(user)
+                case I.Call() if effect in (Effect.IGNORED, Effect.FREE):
+                    pass
+                case _:
+                    return
         self.writes.update(dict.fromkeys(writes, root))
         for read in reads:
             self._reads.setdefault(read, set()).add(root)

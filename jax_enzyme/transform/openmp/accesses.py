@@ -24,7 +24,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, marks_of, unmark
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, used_at, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import allocated
@@ -107,7 +107,7 @@ class _Watch:
         self._log = log
         self._module = module
         self._function = function
-        self._layout = DataLayout(module)
+        self._layout, self._users = DataLayout(module), uses(function)
         self._ends: dict[tuple[BasicBlock, BasicBlock], BasicBlock] = {}
 
     def run(self, loops: list[Loop], inside: set[BasicBlock], called: bool) -> None:
@@ -177,7 +177,7 @@ class _Watch:
 
     def _behind(self, instruction: I.Instruction) -> list[_Row]:
         name = callee_name(instruction)
-        if isinstance(instruction, I.Alloca) and _is_given_away(self._function, instruction):
+        if isinstance(instruction, I.Alloca) and _is_given_away(instruction, self._users):
             each = const_int(T.I64, self._layout.alloc_size(instruction.allocated_type))
             return [(instruction, (instruction.operands[0], each), MEMORY)]
         if not isinstance(instruction, I.CallBase):
@@ -261,20 +261,12 @@ def _lock(instruction: I.Instruction) -> Value:
     return [v for v in instruction.arguments if T.is_pointer(v.type)][-1]
 
 
-def _is_given_away(function: Function, local: I.Alloca) -> bool:
+def _is_given_away(local: I.Alloca, users: Uses) -> bool:
     """May another function see a local variable, or is its address kept?"""
-    addresses: set[Value] = {local}
-    for instruction in function.instructions():
-        if isinstance(instruction, I.Load):
-            continue
-        if isinstance(instruction, I.Store):
-            if instruction.operands[0] in addresses:
-                return True
-        elif isinstance(instruction, I.GetElementPtr):
-            if instruction.operands[0] in addresses:
-                addresses.add(instruction)
-        elif any(o in addresses for o in instruction.operands):
-            if callee_name(instruction).startswith(("llvm.lifetime.", "llvm.memset.", "llvm.memcpy.")):
-                continue
-            return True
-    return False
+
+    def gives(user: I.Instruction, index: int) -> bool:
+        if isinstance(user, I.Load | I.Store):
+            return isinstance(user, I.Store) and index == 0
+        return not callee_name(user).startswith(("llvm.lifetime.", "llvm.memset.", "llvm.memcpy."))
+
+    return any(gives(user, index) for user, index, _ in used_at(local, users))

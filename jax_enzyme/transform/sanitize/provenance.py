@@ -24,7 +24,7 @@ from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import source_name
 from jax_enzyme.ir.metadata import MDRef
-from jax_enzyme.ir.module import Function, GlobalVariable, Uses, callee_name
+from jax_enzyme.ir.module import Function, GlobalVariable, Uses, callee_name, used_at
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
@@ -256,19 +256,13 @@ def may_be_found(variable: I.Alloca, users: Uses) -> bool:
 
 def is_private(variable: I.Alloca | Argument, users: Uses) -> bool:
     """Whether all that leads into a local variable or an argument is computed from its address, and from no other."""
-    start: list[Value] = [variable]
-    pointers = reached(start, lambda p: (user for user, _ in users.get(p, ()) if isinstance(user, I.GetElementPtr)))
-    return all(_accesses(user, index) for p in pointers for user, index in users.get(p, ()))
+    return all(_accesses(user, index) for user, index, _ in used_at(variable, users))
 
 
-def _accesses(user: Value, index: int) -> bool:
-    match user:
-        case I.Load():
-            return True
-        case I.GetElementPtr() | I.Store():
-            return index == (1 if isinstance(user, I.Store) else 0)
-        case _:
-            return callee_name(user).startswith(_OF_OWN) if isinstance(user, I.Call) else False
+def _accesses(user: I.Instruction, index: int) -> bool:
+    if isinstance(user, I.Load | I.Store):
+        return isinstance(user, I.Load) or index == 1
+    return isinstance(user, I.Call) and callee_name(user).startswith(_OF_OWN)
 
 
 def _leads_on(user: Value) -> bool:
