@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-from jax_enzyme.frontends.definitions import PASTING, headers_with, hinted, parts, pasted
+from jax_enzyme.frontends.definitions import PASTING, headers_with, hinted, making, parts, pasted
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
 from jax_enzyme.frontends.spelling import OF_THE_LINKER, Spelling, spelling
@@ -68,24 +68,28 @@ class Candidates:
         return [place for place, unit in enumerate(self._units) if unit.likely is None]
 
     @cached_property
+    def _hints(self) -> list[tuple[Unit, frozenset[str] | None]]:
+        return [(u, (hinted if u.named else making)(u.source, u.flags)) for u in self._units]
+
+    @cached_property
     def _hinting(self) -> dict[str, list[Unit]]:
         found: dict[str, list[Unit]] = {}
-        for unit in self._units:
-            for name in (hinted(unit.source, unit.flags) or ()) if unit.named else ():
+        for unit, names in self._hints:
+            for name in names or ():
                 found.setdefault(name, []).append(unit)
         return found
 
     @cached_property
     def _pasting(self) -> list[tuple[Unit, frozenset[str]]]:
-        named = (unit for unit in self._units if unit.named)
-        return [(unit, words) for unit in named if (words := pasted(unit.source, unit.flags))]
+        return [(unit, words) for unit in self._units if (words := pasted(unit.source, unit.flags))]
 
     @cached_property
     def _unseen(self) -> list[Unit]:
-        return [unit for unit in self._units if unit.named and hinted(unit.source, unit.flags) is None]
+        return [unit for unit, names in self._hints if names is None]
 
     def hiding(self, names: Collection[str], done: Container[Unit]) -> list[Unit]:
-        """The named units that may define names of which their own texts do not tell, but those that are done."""
+        """The units, but those that are done, that may define names, all of functions of libraries, of which their own
+        texts do not tell; of units that nobody named those that seem to."""
         pasting = (unit for unit, words in self._pasting if any(_pieces(name, words) for name in names))
         hinting = (unit for name in names for unit in self._hinting.get(name, ()))
         found = (*hinting, *pasting, *(self._unseen if names else ()))

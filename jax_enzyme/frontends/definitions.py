@@ -37,6 +37,8 @@ _BARE = re.compile(r"(?:\A|,)\s*([A-Za-z_]\w*)\s*(?=,|\Z)")
 """What stands alone between commas."""
 _LABEL = re.compile(r"""\b(?:__asm__|__asm|asm)\s*\(\s*((?:"[^"\n]*"\s*)+)\)""")
 """What a declaration says that a symbol is called, in C and C++."""
+_AT_FILE_SCOPE = re.compile(r"^[A-Za-z_]\w*[ \t]*\(([^()]*)\)", re.M)
+_ALIAS = re.compile(r"([^;{}]*)\b__attribute__\s*\(\(\s*(?:__)?alias\b")
 _STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
@@ -154,6 +156,18 @@ def hinted(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
     return frozenset(_word_set(" ".join(flags))).union(*found)
 
 
+def making(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+    """The names, in lower case, of functions to which a source in C or C++, or a file that it includes by its name in
+    quotes, seems to give a body: with one behind them, by macros, aliases or labels. Calls, and variables of such
+    names, are left out, as there are many. None where it includes what a macro names."""
+    if source.lang not in ("c", "c++"):
+        return frozenset()
+    texts = [text for text in _texts(source, flags) if source.lang == "c" or _C_LINKAGE.search(text.text)]
+    if any(_INCLUDE_OF_MACRO.search(text.text) for text in texts):
+        return None
+    return frozenset[str]().union(*(text.bodies | text.made for text in texts))
+
+
 def pasted(source: Source, flags: Sequence[str]) -> frozenset[str]:
     """All words, in lower case, of a source in C or C++ whose macros paste words together; none of another one."""
     texts = list(_texts(source, flags)) if source.lang in ("c", "c++") else []
@@ -222,8 +236,20 @@ class _Text:
     @cached_property
     def loose(self) -> frozenset[str]:
         """The words, in lower case, without parentheses behind them, or in lines of the preprocessor."""
-        lines = (line for line in self._code.splitlines() if line.lstrip().startswith("#"))
-        words = (*_LOOSE.findall(self._code), *_WORD.findall(" ".join(lines)))
+        words = (*_LOOSE.findall(self._code), *_WORD.findall(self._of_preprocessor))
+        return frozenset(word.lower() for word in words)
+
+    @cached_property
+    def _of_preprocessor(self) -> str:
+        return " ".join(line for line in self._code.splitlines() if line.lstrip().startswith("#"))
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """The words, in lower case, of which macros that stand at the beginning of a line may make functions, or that
+        are the names of aliases and labels."""
+        given = (word for match in _AT_FILE_SCOPE.finditer(self._code) for word in _BARE.findall(match[1]))
+        labels = " ".join(match[1] for match in (*_ALIAS.finditer(self._code), *_LABEL.finditer(self._code)))
+        words = (*_LOOSE.findall(self._of_preprocessor), *given, *_WORD.findall(labels))
         return frozenset(word.lower() for word in words)
 
 

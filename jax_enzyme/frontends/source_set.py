@@ -128,13 +128,14 @@ class SourceSet:
         return self._with(SETS_ERRNO, "c", "c++")
 
     def _own_calls(self, put: frozenset[str]) -> SourceSet:
-        """The same sources with calls of those functions that named sources define, of `put`, which clang takes for the
+        """The same sources with calls of those functions that they define, of `put`, which clang takes for the
         library's."""
         with self._lock:
-            able = [unit for unit in self.units if unit.named and unit.source.lang in ("c", "c++")]
+            able = [unit for unit in self.units if unit.source.lang in ("c", "c++")]
             if len(self.units) > 1:
                 hiding = set(self._candidates.hiding(sorted(put), ()))
-                able = [u for u in able if u.likely is None or not put.isdisjoint(u.likely) or u in hiding]
+                named = (u for u in able if u.named and (u.likely is None or not put.isdisjoint(u.likely)))
+                able = [*named, *(u for u in able if u in hiding)]
             self._compile(able)
             compiled = [one for unit in able if isinstance(one := self._done.get(unit), Compiled)]
             mentioning = (one for one in compiled if has_assembly(one.ir) or any(f"@{n}" in one.ir for n in put))

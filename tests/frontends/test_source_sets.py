@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -811,6 +812,12 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
     for sources in (paths[:2], *paths[2:], *([paths[0], one] for one in hidden)):
         assert "5.000000e+00" in load(sources, "step", flags=(f"-I{Path(paths[0]).parent}",)).ir
     assert "5.000000e+00" not in load(paths[0], "step").ir
+    for one in (paths[1], *hidden):  # by way of a folder
+        folder = Path(one).with_suffix("")
+        folder.mkdir()
+        for path in (paths[0], one):
+            shutil.copy(path, folder)
+        assert "5.000000e+00" in load(folder, "step", flags=(f"-I{Path(one).parent}",)).ir
 
 
 def test_what_assembly_at_file_scope_defines_is_not_the_library_s(write: Write) -> None:
