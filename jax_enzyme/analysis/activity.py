@@ -11,14 +11,14 @@ them) can be active. Objects are those of `memory.PointsTo`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 
 from jax_enzyme.analysis.decisions import only_decides, only_moves
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, NumberBytes
+from jax_enzyme.analysis.number_bytes import WORD, NumberBytes
 from jax_enzyme.analysis.objects import (
     MemoryObject,
     call_effect,
@@ -27,9 +27,8 @@ from jax_enzyme.analysis.objects import (
     is_copy,
     is_defined_call,
 )
-from jax_enzyme.analysis.plain_integers import PlainIntegers
 from jax_enzyme.analysis.tbaa import is_fortran_integer, is_integer_of_c
-from jax_enzyme.analysis.turns import Turns
+from jax_enzyme.analysis.told_apart import ToldApart
 from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -73,7 +72,7 @@ class Activity:
             points_to,
             frozenset(inputs),
             lambda item: self._work.read(item),
-            lambda ranges: _told_apart(points_to, ranges),
+            lambda ranges: ToldApart(points_to, ranges, in_frames).are_apart,
             () if in_frames else _stored_again(points_to),
         )
         self.varied: set[Value] = set()
@@ -312,23 +311,6 @@ def _routine(instruction: I.Instruction) -> Routine | None:
     if not isinstance(instruction, I.CallBase) or call_effect(instruction) is not None:
         return None
     return called_routine(instruction)
-
-
-def _told_apart(points_to: PointsTo, ranges: ByteRanges) -> Callable[[MemoryObject, Bytes, Bytes], bool]:
-    """Whether what the source takes for a number and for an integer, or for numbers of two sizes, is never read as the
-    other although both may lie at one place: memory is used in turn, or each begins at a place of its own, as what is
-    in a structure does, and the integer is declared as a member, or is nothing else anywhere."""
-    turns, integers = Turns(points_to, ranges), PlainIntegers(points_to, ranges)
-
-    def are_apart(item: MemoryObject, part: Bytes, other: Bytes) -> bool:
-        if turns.are_taken(item, part, other):
-            return True
-        if not part.begins_apart(other):
-            return False
-        integer = other if part.number else part
-        return integer.number or integer.member or integers.are_at(item, integer)
-
-    return are_apart
 
 
 def _stored_again(points_to: PointsTo) -> Container[Value]:

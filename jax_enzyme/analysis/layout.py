@@ -100,6 +100,19 @@ class DataLayout:
         for offset, element in zip(self.offsets(body) if parts else (), parts, strict=True):
             yield from self.scalars(element, start + offset)
 
+    def scalar_at(self, type_: T.Type, offset: int) -> T.Type | None:
+        """The scalar of a type that starts at an offset; None where none does."""
+        body = self.body(type_)
+        match body:
+            case T.StructType(elements):
+                within = [(at, part) for at, part in zip(self.offsets(body), elements, strict=True) if at <= offset]
+                return self.scalar_at(within[-1][1], offset - within[-1][0]) if within else None
+            case T.VectorType(count, element, False) | T.ArrayType(count, element):
+                index, rest = divmod(offset, max(self.alloc_size(element), 1))
+                return self.scalar_at(element, rest) if index < count else None
+            case _:
+                return T.scalar(body) if offset == 0 else None
+
     def steps(self, source: T.Type, indices: Sequence[Value]) -> tuple[int, list[tuple[Value, int]]]:
         """What the indices of a `getelementptr` add: bytes, and each index that is no constant so many times.
 

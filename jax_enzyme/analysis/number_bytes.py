@@ -53,8 +53,8 @@ class Bytes:
     `copies` is how often it was copied. `widened`: it stands for places without end, as copies around a cycle give
     them, and is held to be at each. `promised`: its bounds are those of a variable, or of what may have been copied, of
     which it may be any part. `grown`: its memory may not be there yet (null), as that which grows. `on_tape`: what the
-    access says of that; None where it says nothing, or of copies. `member`: an integer that is declared as one of a
-    structure."""
+    access says of that; None where it says nothing, or of copies. `member`: an integer, or a number that is shorter
+    than a double, that is declared as one of a structure."""
 
     at: Congruence
     size: int
@@ -76,9 +76,14 @@ class Bytes:
             return True
         return overlap(self.at, self.size, other.at, other.size)
 
+    def is_elsewhere(self, other: Bytes) -> bool:
+        """Whether they certainly have none."""
+        is_other_memory = self.on_tape is not None and other.on_tape is not None and self.on_tape != other.on_tape
+        return is_other_memory or not self.meets(other)
+
     def certainly_meets(self, other: Bytes) -> bool:
         """Whether they have, as far as that can be told."""
-        if self.on_tape is not None and other.on_tape is not None and self.on_tape != other.on_tape:
+        if self.is_elsewhere(other):
             return False
         if self.whole or other.whole:
             return True
@@ -486,13 +491,14 @@ class NumberBytes:
 
     def may_be_in(self, load: I.Load) -> bool:
         """Whether a pointer that is loaded may be one. What the source calls a pointer was stored as one."""
-        return any(not part.typed or (other.typed and not other.number) for part, other in self._meeting(load))
+        return any(not part.typed or (other.typed and not other.number) for _, part, other in self._meeting(load))
 
     def are_read(self, load: I.Instruction) -> bool:
         """Whether it is, as far as that can be told."""
         return any(
-            part.certainly_meets(other) and not part.is_adrift(other) and not other.guessed
-            for part, other in self._meeting(load)
+            (part.certainly_meets(other) or self.are_mistaken(item, part, other))
+            and not (part.is_adrift(other) or other.guessed)
+            for item, part, other in self._meeting(load)
         )
 
     def are_doubles(self, access: I.Load | I.Store) -> bool:
@@ -527,29 +533,35 @@ class NumberBytes:
         """Allocators give whole words, for shadows as well."""
         return isinstance(item.site, I.CallBase) or (room(self.ranges.layout, item) or 0) % _DOUBLE == 0
 
-    def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
+    def _meeting(self, load: I.Instruction) -> Iterator[tuple[MemoryObject, Bytes, Bytes]]:
         is_pointer = T.is_pointer(load.type)
         places = list(self.ranges.accessed(load, load.operands[0], load.type))
         for item, part in places:
             for other in self.of(item):
                 is_told = part.typed and other.typed and other.number and load not in self._moved
                 if part.meets(other) and not (is_told and (is_pointer or self.are_apart(item, part, other, places))):
-                    yield part, other
+                    yield item, part, other
 
     def are_apart(
         self, item: MemoryObject, part: Bytes, other: Bytes, places: Collection[tuple[MemoryObject, Bytes]]
     ) -> bool:
         """Whether the source tells two parts of an object from each other that are accessed by different types, as far
-        as the types say: that they have one place is not known; or the first is of one of the `places` of an access,
-        in another of which there is no number; or memory is used again, with values of both in turn."""
+        as the types say: the first is of one of the `places` of an access, in another of which there is no number; or
+        they are never read as one another (`ToldApart`)."""
         if not (part.typed and other.typed):
             return False
         is_same = part.number == other.number and part.size == other.size
-        if is_same or part.whole or other.whole or not part.certainly_meets(other):
+        if is_same or part.whole or other.whole or part.is_elsewhere(other):
             return True
-        if any(not any(map(p.certainly_meets, self._parts(o))) for o, p in places if o is not item):
-            return True
-        return self._are_never_read_as(item, part, other)
+        return (
+            part.certainly_meets(other)
+            and any(not any(map(p.certainly_meets, self._parts(o))) for o, p in places if o is not item)
+        ) or self._are_never_read_as(item, part, other)
+
+    def are_mistaken(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
+        """Whether two parts of an object that are accessed by different types are taken to be one, though it is not
+        known that their places are."""
+        return part.typed and other.typed and not self.are_apart(item, part, other, ())
 
     @cached_property
     def _are_never_read_as(self) -> Callable[[MemoryObject, Bytes, Bytes], bool]:

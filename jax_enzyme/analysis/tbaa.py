@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from itertools import pairwise
 
@@ -23,6 +23,7 @@ _FLOATS = {"double": T.DOUBLE, "float": T.FLOAT, "_Float16": T.HALF, "__bf16": T
 _INTEGERS = frozenset(
     "bool|short|int|long|long long|wchar_t|char16_t|char32_t|__int128|_ZTSSt4byte|vtable pointer".split("|")
 )
+_SHORT = _FLOATS.keys() - {"double"}
 _CHAIN = (*sorted(_INTEGERS - {"vtable pointer"}), *_FLOATS)
 
 FORTRAN_DATA = " data/"
@@ -163,29 +164,35 @@ def let_numbers_meet(module: Module) -> None:
                 base, kind = (resolve(module, node) for node in tag.operands[:2])
                 if kind is None:
                     continue
-                if base is not kind and not _is_of_integers(module, base):
+                if base is not kind and not _is_made_of(module, base, _INTEGERS):
                     kind = members.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
 
 
-def _is_of_integers(module: Module, structure: MDNode | None) -> bool:
-    """Whether all members of a structure are integers, or structures of integers."""
+def _is_made_of(module: Module, structure: MDNode | None, names: Container[str]) -> bool:
+    """Whether all members of a structure are scalars of such names, or structures of these."""
     name = structure.operands[0] if structure is not None and structure.operands else None
-    if structure is None or not isinstance(name, MDString) or name.text in _FLOATS:
+    if structure is None or not isinstance(name, MDString):
         return False
-    if name.text in _INTEGERS:
-        return True
+    if name.text in _FLOATS or name.text in _INTEGERS:
+        return name.text in names
     members = [resolve(module, node) for node in structure.operands[1::2]]
-    return bool(members) and all(_is_of_integers(module, member) for member in members)
+    return bool(members) and all(_is_made_of(module, member, names) for member in members)
 
 
 def is_member(module: Module, instruction: I.Instruction) -> bool:
-    """Whether an access is of an integer that is declared as a member of a structure."""
+    """Whether an access is of an integer that is declared as a member of a structure, or of such a number that is
+    shorter than a double."""
     tag = resolve(module, dict(instruction.metadata).get("tbaa"))
-    kind = resolve(module, tag.operands[1]) if tag is not None and len(tag.operands) > 2 else None
-    above = resolve(module, kind.operands[1]) if kind is not None and len(kind.operands) > 1 else None
-    return kind is not None and above is not None and above.operands[:1] == kind.operands[:1]
+    base, kind = (resolve(module, node) for node in tag.operands[:2]) if tag is not None else (None, None)
+    name = kind.operands[0] if kind is not None and kind.operands else None
+    if kind is None or not isinstance(name, MDString) or len(kind.operands) < 2:
+        return False
+    if name.text in _SHORT:
+        return base is not kind and not _is_made_of(module, base, _SHORT)
+    above = resolve(module, kind.operands[1])
+    return above is not None and above.operands[:1] == [name]
 
 
 def _is_char(module: Module, kind: MDValue) -> bool:

@@ -423,6 +423,56 @@ def test_numbers_are_moved_by_integers_as_they_are_meant(move: str) -> None:
     je.check_grads(f, (X,), order=1)
 
 
+_AT_DATA = """#include <stdlib.h>
+double f(int n, const int *at, const double *x) {{
+  double a[8], b[8], s = 0;
+  for (int k = 0; k < 8; k++) a[k] = x[k % 5] * x[k % 5], b[k] = a[k] * 3;
+  {change}
+  for (int k = 0; k < n; k++) s += a[k] * x[k % 5];
+  return s + a[2] * b[2];
+}}"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "int *p = at[2] > 1 ? (int *)(a + 2) + 1 : (int *)b + at[0]; *p += 0x00100000;",
+        "int **p = malloc(n * sizeof *p); for (int k = 0; k < n; k++) p[k] = (int *)(a + k) + 1;"
+        " for (int k = 0; k < n; k++) *p[k] += 0x00100000; free(p);",
+        "long *p = at[2] > 1 ? (long *)a + at[2] : (long *)a + 3; *p += 1L << 52;",
+        "for (int t = 0; t < 2; t++) ((int *)a)[at[t]] ^= 0x80000000;",
+        "s = ((int *)a)[at[0]] * 1e-9;",
+        "((float *)a)[13] = (float)(x[0] * x[1]);",
+        "s = ((float *)a)[13];",
+        "((float *)a)[at[0]] *= 2;",
+    ],
+)
+def test_words_of_numbers_at_places_that_nobody_knows_are_refused(change: str) -> None:
+    f = je.kernel(_AT_DATA.format(change=change), "f", "n: i32, at: i32[3], x: f64[5] -> f64", lang="c")
+    for derivative in (jax.grad, jax.jacfwd):
+        with pytest.raises(je.DifferentiationError, match=r"where a number may lie|a part of a number"):
+            derivative(lambda x: f(7, np.array([5, 4, 2], np.int32), x))(X[:5])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "struct { double d[8]; int c[8]; float w[8]; } r[2], *p = &r[at[2] % 2];"
+        " for (int k = 0; k < 8; k++) p->d[k] = a[k], p->c[k] = 7 - k, p->w[k] = k;"
+        " p->c[at[0] % 8]++; p->w[at[1] % 8] *= 2;"
+        " for (int k = 0; k < n; k++) s += p->d[p->c[k] % 8] * p->d[k] * p->c[k] * p->w[k];",
+        "struct { double d; float w[4]; } r[3]; for (int k = 0; k < 3; k++) r[k].d = a[k];"
+        " for (int k = 0; k < n; k++) r[at[k % 3] % 3].w[k % 4] = 9, r[k % 3].d *= r[at[k % 3] % 3].d; s = r[1].d;",
+        "struct { int c; double d[4]; float w; } *r = calloc(n, sizeof *r);"
+        " for (int k = 0; k < n; k++) r[at[k % 3]].d[r[at[k % 3]].c++ % 4] += a[k], r[at[k % 3]].w += 1;"
+        " for (int k = 0; k < n; k++) s += r[k].d[0] * r[k].d[1] * r[k].c * r[k].w; free(r);",
+    ],
+)
+def test_integers_and_floats_in_structures_at_places_that_nobody_knows_are_themselves(change: str) -> None:
+    f = je.kernel(_AT_DATA.format(change=change), "f", "n: i32, at: i32[3], x: f64[5] -> f64", lang="c")
+    je.check_grads(lambda x: f(7, np.array([5, 4, 2], np.int32), x), (X[:5],), order=1)
+
+
 @pytest.mark.parametrize("change", ["s += p[1];", "p[1] *= 2;", "p[0] = 0;"])
 def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
     for derivative in (jax.grad, jax.jacfwd):

@@ -311,7 +311,8 @@ class BitChecks:
                     continue
                 if not of_numbers and (part.is_adrift(other) or part.is_last_byte(other)):
                     continue
-                if not part.certainly_meets(other) and not self._is_number_alone(value, item, part, other):
+                meets = part.certainly_meets(other) or self.activity.numbers.are_mistaken(item, part, other)
+                if not meets and not self._is_number_alone(value, item, part, other):
                     continue
                 if cause := self._clash(value, part, other):
                     return cause

@@ -1,0 +1,128 @@
+"""Of which kinds values are kept in memory that several kinds use, so that each reads its own.
+
+    int *count = pool + at;   count[k] = 0;  ...  count[k]++;       integers are stored, and read again
+    int *q = (int *)(a + at); *q += 0x100000;                       words of doubles: there is nothing else to be read
+
+The source says of which type each access is. At places of which it is not known whether they are one, that is believed
+of a kind (numbers of one size, or integers) which a program both stores there and reads: where it stores nothing but
+what it has made of such reads, these have read something else.
+
+    fact        "may be of its own kind": constants, and what is computed of such values and constants alone
+    memory      a load, of what stores of its kind leave where it may be; of anything where memory is filled by other
+                means: given, copied to, cleared, written by calls or by accesses of no type
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TypeAlias
+
+from jax_enzyme.analysis.accesses import accesses
+from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.rules.effects import Effect
+
+_Parts: TypeAlias = dict[MemoryObject, dict[Bytes, list[I.Instruction]]]
+_Node: TypeAlias = Value | tuple[MemoryObject, Bytes]
+"""A value, or where one is stored."""
+_COMPUTES = (I.BinaryOp, I.UnaryOp, I.Cast, I.GetElementPtr)
+
+
+class KeptKinds:
+    """Of the functions of one `PointsTo`."""
+
+    def __init__(self, points_to: PointsTo, ranges: ByteRanges) -> None:
+        self._points_to = points_to
+        self._loads: _Parts = {}
+        self._stores: _Parts = {}
+        self._read, self._filled = set[MemoryObject](), set[MemoryObject]()
+        self._places: dict[I.Load, list[tuple[MemoryObject, Bytes]]] = {}
+        for function in points_to.functions:
+            for access in accesses(points_to, function, ranges.layout):
+                instruction = access.instruction
+                if isinstance(instruction, I.Load | I.Store):
+                    type_ = I.accessed_value(instruction).type
+                    for item, part in ranges.accessed(instruction, access.pointer, type_):
+                        known = self._loads if isinstance(instruction, I.Load) else self._stores
+                        known.setdefault(item, {}).setdefault(part, []).append(instruction)
+                        if isinstance(instruction, I.Load):
+                            self._places.setdefault(instruction, []).append((item, part))
+                elif not access.kills:
+                    self._read |= access.objects if access.reads else set()
+                    self._filled |= access.objects if access.writes else set()
+
+    def are_at(self, item: MemoryObject, part: Bytes) -> bool:
+        """Whether values of a part's kind may be kept where it is."""
+        is_read = item in self._read or item.is_given or any(_is_alike(part, p) for p in self._loads.get(item, ()))
+        return is_read and self._are_stored(item, part)
+
+    def _are_stored(self, item: MemoryObject, part: Bytes) -> bool:
+        if item in self._filled or not _starts_empty(item):
+            return True
+        return any(self._is_own[item, p] for p in self._stores.get(item, ()) if _is_alike(part, p))
+
+    @cached_property
+    def _is_own(self) -> Mapping[_Node, bool]:
+        """Whether a value may be of its own kind, or one that is stored somewhere."""
+        places = [(item, part) for item, parts in self._stores.items() for part in parts]
+        nodes = list(reached(places, self._from))
+        onward: dict[_Node, list[_Node]] = {}
+        for node in nodes:
+            for source in self._from(node):
+                onward.setdefault(source, []).append(node)
+        return fixpoint(nodes[::-1], lambda node: onward.get(node, ()), self._may_be_own, False)
+
+    def _from(self, node: _Node) -> Iterator[_Node]:
+        """What decides about a value, or about what is stored at a place."""
+        match node:
+            case (item, part):
+                yield from (store.operands[0] for store in self._stores[item][part])
+            case I.Load():
+                for item, part in self._places.get(node, ()):
+                    yield from ((item, p) for p in self._stores.get(item, ()) if _is_alike(part, p))
+            case I.Instruction() if I.merged(node) or isinstance(node, _COMPUTES):
+                yield from (I.merged(node) or node.operands)
+            case _:
+                pass
+
+    def _may_be_own(self, node: _Node, facts: Mapping[_Node, bool]) -> bool:
+        match node:
+            case I.Load():
+                places = self._places.get(node, ())
+                is_filled = any(item in self._filled or not _starts_empty(item) for item, _ in places)
+                return is_filled or not places or any(facts[source] for source in self._from(node))
+            case I.Cast(opcode="bitcast") if T.is_float(node.type) != T.is_float(node.operands[0].type):
+                return False
+            case I.Instruction() if isinstance(node, _COMPUTES):
+                return all(isinstance(v, Constant) or facts[v] for v in node.operands)
+            case tuple():
+                return any(facts[source] for source in self._from(node))
+            case I.Instruction() if I.merged(node):
+                return any(facts[source] for source in self._from(node))
+            case _:
+                return True
+
+
+def _starts_empty(item: MemoryObject) -> bool:
+    """Whether memory holds nothing until something is stored there."""
+    match item.site:
+        case I.Alloca():
+            return True
+        case I.CallBase() if call_effect(item.site) is Effect.ALLOCATE:
+            return not any(word in callee_name(item.site) for word in ("calloc", "zeroed"))
+        case _:
+            return False
+
+
+def _is_alike(one: Bytes, other: Bytes) -> bool:
+    """Whether two parts may be of one kind, and at one place. What has no type may be of any kind, as an integer."""
+    is_one_kind = one.size == other.size and one.number == other.number
+    return one.meets(other) and (is_one_kind or not (other.typed or other.number))
