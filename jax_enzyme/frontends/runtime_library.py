@@ -37,6 +37,7 @@ _COMMAND = (
 )  # fmt: skip
 _DECLARED = re.compile(r'^declare [^@\n]*@(?:"([^"]*)"|([-\w$.]+))\(', re.M)
 _PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
+_OWN_FLAGS = re.compile(r"^// flags: (.*)$", re.M)
 LARGE = 200_000
 """Characters of a module from which on it pays to leave out what a kernel does not need."""
 
@@ -98,7 +99,8 @@ def _needed(ir: str, linked: frozenset[str]) -> list[str]:
 def _compiled(name: str) -> str:
     source = Source("c++", name, _sources()[name].encode())
     recipe = toolchain.Recipe(toolchain.zig(), _COMMAND, lambda ir: linking.linkable(parse(ir)), "linkable")
-    return toolchain.compile_cached(source, recipe, ())
+    flags = " ".join(_OWN_FLAGS.findall(_sources()[name])).split()
+    return toolchain.compile_cached(source, recipe, flags)
 
 
 @cache

@@ -106,13 +106,34 @@ def test_an_exception_that_a_library_throws_ends_the_call() -> None:
     source = """
 #include <string>
 extern "C" double k(double x) {
-    try { return std::stoi(std::string(x > 2 ? "x" : "3")) * x * x; } catch (...) { return 0; }
+    try { return std::stoi(std::wstring(x > 2 ? L"x" : L"3")) * x * x; } catch (...) { return 0; }
 }"""
     kernel = je.kernel(source, "k", "x: f64 -> f64", lang="c++")
     for failing in (kernel, jax.grad(kernel), lambda x: jax.vmap(kernel)(jnp.stack([1.0, x]))):
         with pytest.raises(jax.errors.JaxRuntimeError, match="`std::invalid_argument`: stoi: no conversion"):
             jax.block_until_ready(failing(3.0))
     assert kernel(2.0) == 12 and jax.grad(kernel)(2.0) == 12
+
+
+def test_exceptions_of_numbers_in_text_are_caught() -> None:
+    source = """
+#include <stdexcept>
+#include <string>
+static int level(const std::string &text) {
+    try { return std::stoi(text); }
+    catch (const std::invalid_argument &e) { return e.what() == std::string("stoi: no conversion") ? 3 : 0; }
+    catch (const std::out_of_range &) { return 5; }
+}
+extern "C" double k(double x) {
+    std::size_t end = 0;
+    double c = std::stod("2.5z", &end) + std::stol("-17") + std::stoull("ff", nullptr, 16) + end;
+    try { c += std::stof(x > 2 ? "1.5" : "none"); } catch (const std::logic_error &) { c *= 2; }
+    return c * x * x + level("12") + level("z") * x + level("99999999999") * x * x * x;
+}"""
+    kernel = je.kernel(source, "k", "x: f64 -> f64", lang="c++")
+    for x, c in ((3.0, 245.0), (1.0, 487.0)):
+        assert kernel(x) == c * x * x + 12 + 3 * x + 5 * x**3
+        assert jax.grad(kernel)(x) == jax.jvp(kernel, (x,), (1.0,))[1] == 2 * c * x + 3 + 15 * x * x
 
 
 def test_what_exceptions_of_optional_and_variant_say_is_there() -> None:
