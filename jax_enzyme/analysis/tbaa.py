@@ -37,6 +37,7 @@ _MEMORY, _TAPE = "je memory", "je tape"
 _ZERO = MDConstant(const_int(T.I64, 0))
 _TREE = MDNode(operands=[MDString("jax_enzyme")])
 _INTEGER = MDNode(operands=[MDString(_OURS), _TREE, _ZERO])
+_KEPT = MDNode(operands=[MDString("je integers"), _INTEGER, _ZERO])
 READS_INTEGER = ("tbaa", MDNode(operands=[_INTEGER, _INTEGER, _ZERO]))
 """Says of a load that it reads an integer that our own code wrote: no number's bits, wherever in memory it lies. The
 type is in a tree of its own, so that LLVM draws no conclusions from it."""
@@ -90,8 +91,9 @@ def _of_numbers(type_: T.Type, where: str) -> list[tuple[str, MDValue]]:
 
 @cache
 def _named_access(name: str, where: str) -> tuple[str, MDNode]:
-    """Both kinds of memory lie below one type of the name, which is what LLVM says of a copy from one to the other."""
-    tree = MDNode(operands=[MDString(f"jax_enzyme {name}")])
+    """Both kinds of memory lie below one type of the name, which is what LLVM says of a copy from one to the other;
+    integers of the program's, below that of our own integers, which a copy of the one as the other is of."""
+    tree = _KEPT if name in _INTEGERS else MDNode(operands=[MDString(f"jax_enzyme {name}")])
     both = MDNode(operands=[MDString(name), tree, _ZERO])
     kept = MDNode(operands=[MDString(where), both, _ZERO])
     kind = MDNode(operands=[MDString(name), kept, _ZERO])

@@ -517,6 +517,19 @@ def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
             2,
         ),
         (
+            """void *room = malloc(8 * sizeof(double));
+        int *count = room;
+        double *a = room;
+        for (int t = 0; t < 3; t++) {
+          for (int k = 0; k < 16; k++) count[k] = k * (t + 3) % 4;
+          for (int k = 0; k < 16; k++) s += count[k] * x[k % n];
+          for (int k = 0; k < 8; k++) a[k] = x[k % n] * x[(k + t) % n];
+          for (int k = 0; k < 8; k++) s += a[k] * a[k];
+        }
+        free(room);""",
+            2,
+        ),
+        (
             """struct { int tag; char room[8] __attribute__((aligned(8))); } a[16];
         for (int k = 0; k < n; k++) {
           if ((a[k].tag = k % 2)) *(int *)a[k].room = k;
@@ -548,7 +561,7 @@ def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
             2,
         ),
     ],
-    ids=["cleared", "floats", "allocated", "any", "members of several", "members"],
+    ids=["cleared", "floats", "allocated", "in a loop", "any", "members of several", "members"],
 )
 def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:
     head = "#include <stdlib.h>\n#include <string.h>\n"
