@@ -144,6 +144,8 @@ class _Job:
     options: Options
     whole: bool = False
     """With the bodies of functions that have rules: the kernel itself as it runs."""
+    noted: bool = False
+    """With the place of each instruction noted, which goes along into derivatives of derivatives."""
 
     def __str__(self) -> str:
         steps = " of ".join(_NOUNS[type(step)] for step in reversed(self.steps))
@@ -155,6 +157,7 @@ class _Job:
         """Says which specialisation of which kernel."""
         key = specialisation_key(self.program, self.signature, self.binding)
         team = self.options.threads if has_teams(self.program) else None
+        key = digest("noted", key) if self.noted else key
         return digest("whole" if self.whole else "", key, str(team)) if self.whole or team else key
 
     @cached_property
@@ -256,6 +259,8 @@ class _Job:
         """The same in the form that the engine differentiates."""
 
         def make() -> ArrayFunction:
+            if self.noted and not self.steps:
+                return engine().with_places_noted(replace(self, noted=False).canonical())
             flat = engine().canonical(self.derived()) if self.steps else self.primal().canonical
             if self.steps or self.program.launch is not None:
                 return flat
@@ -308,6 +313,16 @@ class _Job:
         return engine().later(found, replace(first, steps=(wider,)).differentiated().comparisons)
 
     def _derive(self) -> ArrayFunction:
+        try:
+            return self._derive_once()
+        except DifferentiationError as error:
+            if error.place is not None or self.noted or not self.before().steps:
+                raise
+            placeless = error
+        replace(self, noted=True).derived()  # refused as well, with the place in the source
+        raise placeless
+
+    def _derive_once(self) -> ArrayFunction:
         if self.lanes:
             return engine().in_directions(self.narrow().canonical(), self.steps[-1])
         base, step = self.differentiated().function, self.steps[-1]

@@ -31,6 +31,7 @@ from jax_enzyme.transform.lockstep import note_lockstep as note_lockstep
 from jax_enzyme.transform.named_choices import name_choices as name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops as share_marked_loops
 from jax_enzyme.transform.places import keep_places as keep_places
+from jax_enzyme.transform.places import with_places_noted as with_places_noted
 from jax_enzyme.transform.prepare import prepare_calls as prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops as mark_proved_loops
 from jax_enzyme.transform.row_sums import sum_rows as sum_rows

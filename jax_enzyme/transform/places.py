@@ -13,6 +13,9 @@ LLVM changes how a function is called it notes so in the type, and does not look
 
 from __future__ import annotations
 
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import note_places
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.unused_metadata import drop_unused_metadata
@@ -39,6 +42,14 @@ def keep_places(module: Module) -> None:
                 instruction.metadata = [(k, node) for k, node in instruction.metadata if k not in _OF_TYPES]
     nothing = MDNode()
     drop_unused_metadata(module, lambda node: _plain(module, node, nothing))
+
+
+def with_places_noted(function: ArrayFunction) -> ArrayFunction:
+    """The function in a copy of its module in which each instruction has its place as text, which goes along into
+    derivatives, for what is to be said of these: it would make each of them longer."""
+    module = clone(function.module)
+    note_places(module, [i for f in module.functions.values() for i in f.instructions()])
+    return ArrayFunction(module, function.symbol, function.buffers)
 
 
 def _plain(module: Module, node: MDNode, nothing: MDNode) -> MDNode:

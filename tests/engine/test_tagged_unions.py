@@ -295,8 +295,9 @@ def test_where_a_number_lies_after_all_second_derivatives_are_no_numbers(
 def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal["c", "c++"]) -> None:
     f = kernel(source, lang)
     je.check_grads(f, (X,), order=1)
-    with pytest.raises(je.DifferentiationError):  # and no second ones that could hide those of a number
+    with pytest.raises(je.DifferentiationError) as refused:  # and no second ones that could hide those of a number
         jax.jacfwd(jax.grad(f))(X)
+    assert refused.value.place and refused.value.place.startswith("kernel.c")  # though derivatives have no lines
 
 
 @pytest.mark.parametrize(
