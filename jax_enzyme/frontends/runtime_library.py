@@ -30,7 +30,7 @@ _COMMAND = (
     "-std=c++20", "-mcpu=baseline", "-O2", "-fno-exceptions",
     # Each function by itself: half of the work of every kernel that inlines them, done once.
     "-S", "-emit-llvm", "-fno-inline", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-g0",
-    # The caller's memory has types of its own language.
+    # The caller's memory has types of its own language, mostly.
     "-fno-strict-aliasing", "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
     "-fno-color-diagnostics", "-w",
     "{flags}", "{source}", "-o", "{output}",

@@ -30,6 +30,7 @@ OF_COMPLETION = (
         "neighbours",
         "combined",
         "buffered",
+        "mixed",
     ),
 )
 N = 5
@@ -227,6 +228,15 @@ def buffered(x: jax.Array) -> jax.Array:
     return jnp.roll(x, 1, axis=0) ** 3 + jnp.where(odd, sums[1] * sums[3], sums[0] * sums[1]) * x
 
 
+def mixed(x: jax.Array) -> jax.Array:
+    i = jnp.arange(x.shape[1])
+    y = -2 * (x**2 * jnp.where(i % 2, -1, 1) * (i + 1))[:, ::-1]
+    total = y.sum()
+    y = 0.1 * total * x + x[0] * y
+    total = total + y.sum() / len(x)
+    return 0.1 * total * x + x[0] * y
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
@@ -256,6 +266,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "neighbours": neighbours,
     "combined": combined,
     "buffered": buffered,
+    "mixed": mixed,
     "late": lambda x: jnp.concatenate([x[:1], x[:1], x[2:]]) ** 2,
     "filed": lambda x: (10 * jnp.roll(jnp.arange(len(x)), 1)[:, None] + jnp.arange(x.shape[1])) * x**2,
     "fortran": halos,

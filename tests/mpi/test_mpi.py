@@ -103,12 +103,12 @@ def test_derivatives_are_those_of_one_process(count: int, names: list[str]) -> N
 def test_handles_may_be_addresses(open_mpi: Installed) -> None:
     """In the binary interface of Open MPI: the library's own, and those of persistent requests and derived datatypes,
     which are kept here."""
-    names = ["persistent", "columns", "columns_again", "others", "begun", "combined", "buffered"]
+    names = ["persistent", "columns", "columns_again", "others", "begun", "combined", "buffered", "mixed"]
     compiled = open_mpi.run(1, "compile", *names, "transformations")
     assert compiled.code == 0, compiled.out
     two, four = open_mpi.run(2, "run", *names, "transformations"), open_mpi.run(4, "run", *names[:3])
     assert (two.code, four.code) == (0, 0), two.out + four.out
-    assert [two.right(name) for name in (*names, "transformations")] == [2] * 8, two.out
+    assert [two.right(name) for name in (*names, "transformations")] == [2] * 9, two.out
     assert [four.right(name) for name in names[:3]] == [4] * 3, four.out
 
 

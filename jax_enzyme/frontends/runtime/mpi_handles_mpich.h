@@ -14,3 +14,14 @@ typedef int HANDLE;
 #define AS_MIN 0x58000002
 #define AS_SUM 0x58000003
 #define AS_PRODUCT 0x58000004
+// The size of integers; 0 of all else.
+static inline long IntegerBytes(HANDLE type) {
+  switch (type) {
+    case 0x4c000101: case 0x4c000102: case 0x4c000118: case 0x4c00012d: case 0x4c000137: case 0x4c00013b: case 0x4c00013f:
+    case 0x4c000203: case 0x4c000204: case 0x4c00022f: case 0x4c000238: case 0x4c00023c: case 0x4c000405: case 0x4c000406:
+    case 0x4c00041b: case 0x4c00041d: case 0x4c000430: case 0x4c000439: case 0x4c00043d: case 0x4c000807: case 0x4c000808:
+    case 0x4c000809: case 0x4c000819: case 0x4c000831: case 0x4c00083a: case 0x4c00083e:
+      return type >> 8 & 0xff;
+  }
+  return 0;
+}

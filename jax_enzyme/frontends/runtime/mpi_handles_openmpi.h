@@ -17,3 +17,17 @@ static char je_handles[1024]; // handles are addresses here, and numbers made ad
 #define AS_MIN static_cast<void *>(ompi_mpi_op_min)
 #define AS_SUM static_cast<void *>(ompi_mpi_op_sum)
 #define AS_PRODUCT static_cast<void *>(ompi_mpi_op_prod)
+extern "C" char ompi_mpi_char[], ompi_mpi_signed_char[], ompi_mpi_unsigned_char[], ompi_mpi_short[],
+    ompi_mpi_unsigned_short[], ompi_mpi_unsigned[], ompi_mpi_long[], ompi_mpi_unsigned_long[], ompi_mpi_long_long_int[],
+    ompi_mpi_unsigned_long_long[], ompi_mpi_int8_t[], ompi_mpi_uint8_t[], ompi_mpi_int16_t[], ompi_mpi_uint16_t[],
+    ompi_mpi_int32_t[], ompi_mpi_uint32_t[], ompi_mpi_int64_t[], ompi_mpi_uint64_t[], ompi_mpi_c_bool[],
+    ompi_mpi_integer[], ompi_mpi_logical[];
+// The size of integers; 0 of all else.
+#define IS(name) (type == static_cast<void *>(ompi_mpi_##name))
+static inline long IntegerBytes(HANDLE type) {
+  if (IS(char) || IS(signed_char) || IS(unsigned_char) || IS(int8_t) || IS(uint8_t) || IS(c_bool)) return 1;
+  if (IS(short) || IS(unsigned_short) || IS(int16_t) || IS(uint16_t)) return 2;
+  if (IS(int) || IS(unsigned) || IS(int32_t) || IS(uint32_t) || IS(integer) || IS(logical)) return 4;
+  if (IS(long) || IS(unsigned_long) || IS(long_long_int) || IS(unsigned_long_long)) return 8;
+  return IS(int64_t) || IS(uint64_t) ? 8 : 0;
+}

@@ -54,10 +54,8 @@ struct Combined {
     const char *from = result + first * type.extent;
     char *to = static_cast<char *>(in);
     for (long i = 0; i < count; i++)
-      for (long e = 0; e < type.count; e++) {
-        const long at = i * type.extent + type.at[e];
-        *reinterpret_cast<REAL *>(to + at) = *reinterpret_cast<const REAL *>(from + at);
-      }
+      for (long e = 0; e < type.count; e++)
+        SetPart(to + i * type.extent, type.at[e], PartOf(from + i * type.extent, type.at[e]));
   }
 };
 

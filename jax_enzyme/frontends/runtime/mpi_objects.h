@@ -1,9 +1,11 @@
 // Persistent requests by requests that are begun each time, and derived datatypes of numbers by messages of these numbers
-// alone: what is sent is packed before, what came is unpacked. REAL is the type of the numbers, DATATYPE MPI's name of it
+// and of the integers between them: what is sent is packed before, what came is unpacked. REAL is the type of the numbers, DATATYPE MPI's name of it
 // (rules want it to be a constant), IS_ALSO(handle) whether a handle is another one, OWN(name) the name of a function
 // here; mpi_handles_*.h has HANDLE, the type of MPI's handles, NOTHING, the request that is none, AS_HANDLE, the handle of
 // a number below 1024, and AS_NUMBER, that number. Messages have the first 256 numbers, datatypes the next ones, persistent
 // requests those behind them, operations the last ones.
+// An integer that lies beside numbers is known by its type.
+// flags: -fstrict-aliasing
 #include <stddef.h>
 #ifndef IS_ALSO
 #define IS_ALSO(handle) false
@@ -41,8 +43,8 @@ namespace {
 
 constexpr int kMost = 256;
 
-// `count` numbers, so many bytes behind the start of an item each; the next item is `extent` bytes on. One that is freed
-// is there as long as messages of it are under way.
+// `count` parts, where the start of an item is so many bytes before each; the next item is `extent` bytes on. One that is
+// freed is there as long as messages of it are under way.
 struct Type {
   long count, low, extent;
   long *at;
@@ -60,15 +62,49 @@ struct Message {
 };
 Message messages[kMost];
 
+// A message, or a call of all processes: what comes, what goes, and where blocks of several lengths lie.
 struct Persistent {
-  void *buffer;
+  int kind;
   HANDLE type, comm, begun;
-  int count, peer, tag, incoming;
+  void *buffer;
+  int count, peer, tag;
+  const void *out;
+  int out_count;
+  const int *counts, *starts, *out_counts, *out_starts;
 };
 Persistent persistent[kMost];
 int requests_made;
 
 void Refuse(const char *cause) { __assert_fail(cause, "", 0, ""); }
+
+// A part of an item: a number, or an integer of 2 or 4 bytes, which travels as a number of its value. Those of more bits
+// than a number holds are several parts. `at` has its place and its size, 0 for numbers.
+constexpr long kLongest = sizeof(REAL) / 2;
+bool any_integers;
+long Part(long place, long size) { return 8 * place + size; }
+// Said to be a member behind numbers, whose places it has none of, an integer is known to be none of them.
+template <class Integer>
+struct Member {
+  REAL numbers[1 << 20];
+  Integer own;
+};
+constexpr long kApart = offsetof(Member<char>, own);
+REAL PartOf(const char *item, long part) {
+  const char *at = item + (part >> 3);
+  if (any_integers) switch (part & 7) {
+      case 2: return reinterpret_cast<const Member<unsigned short> *>(at)->own;
+      case 4: return static_cast<REAL>(reinterpret_cast<const Member<unsigned> *>(at)->own);
+    }
+  return *reinterpret_cast<const REAL *>(at);
+}
+void SetPart(char *item, long part, REAL value) {
+  char *at = item + (part >> 3);
+  if (any_integers) switch (part & 7) {
+      case 2: reinterpret_cast<Member<unsigned short> *>(at)->own = static_cast<unsigned short>(value); return;
+      case 4: reinterpret_cast<Member<unsigned> *>(at)->own = static_cast<unsigned>(value); return;
+    }
+  *reinterpret_cast<REAL *>(at) = value;
+}
 
 Type *Known(HANDLE handle) {
   const unsigned long number = AS_NUMBER(handle) - kMost;
@@ -104,10 +140,19 @@ struct Maker {
     Cover(start + Low(old), length * extent);
     for (long i = 0; i < length; i++) {
       if (inner)
-        for (long e = 0; e < inner->count; e++) type.at[type.count++] = start + i * extent + inner->at[e];
+        for (long e = 0; e < inner->count; e++) type.at[type.count++] = Part(start + i * extent, 0) + inner->at[e];
       else
-        type.at[type.count++] = start + i * extent;
+        type.at[type.count++] = Part(start + i * extent, 0);
     }
+  }
+  // Of so many bytes each.
+  void AddIntegers(long start, long length, long bytes) {
+    if (start < 0) Refuse("a derived datatype of MPI begins before its address");
+    if (length <= 0) return;
+    any_integers = true;
+    Cover(start, length * bytes);
+    const long size = bytes < kLongest ? bytes : kLongest;
+    for (long i = 0; i < length * bytes; i += size) type.at[type.count++] = Part(start + i - kApart, size);
   }
   // The extent of a type is from the lowest bound of its parts, not from its address.
   void Cover(long low, long bytes) {
@@ -127,8 +172,7 @@ struct Maker {
 void Pack(REAL *packed, const void *buffer, long count, const Type &type) {
   for (long i = 0; i < count; i++)
     for (long e = 0; e < type.count; e++)
-      packed[i * type.count + e] =
-          *reinterpret_cast<const REAL *>(static_cast<const char *>(buffer) + i * type.extent + type.at[e]);
+      packed[i * type.count + e] = PartOf(static_cast<const char *>(buffer) + i * type.extent, type.at[e]);
 }
 REAL *Packed(const void *buffer, long count, const Type &type) {
   REAL *packed = static_cast<REAL *>(malloc(count * type.count * sizeof(REAL)));
@@ -139,7 +183,7 @@ REAL *Packed(const void *buffer, long count, const Type &type) {
 void Unpack(const REAL *packed, void *buffer, long count, const Type &type) {
   for (long i = 0; i < count; i++)
     for (long e = 0; e < type.count; e++)
-      *reinterpret_cast<REAL *>(static_cast<char *>(buffer) + i * type.extent + type.at[e]) = packed[i * type.count + e];
+      SetPart(static_cast<char *>(buffer) + i * type.extent, type.at[e], packed[i * type.count + e]);
 }
 
 int Place() {
@@ -238,10 +282,20 @@ int OWN(Type_create_indexed_block)(int count, int length, const int *starts, HAN
   return maker.Done(type);
 }
 int OWN(Type_create_struct)(int count, const int *lengths, const long *starts, const HANDLE *olds, HANDLE *type) {
-  long total = 0;
-  for (int i = 0; i < count; i++) total += lengths[i] * Count(olds[i]);
+  long total = 0, integers = 0;
+  for (int i = 0; i < count; i++) {
+    const long bytes = IntegerBytes(olds[i]);
+    total += lengths[i] * (bytes ? (bytes + kLongest - 1) / kLongest : Count(olds[i]));
+    integers += bytes > 0;
+  }
+  if (integers == count && count) Refuse("a structure of MPI of integers alone, in a kernel that has others");
   Maker maker(total);
-  for (int i = 0; i < count; i++) maker.Add(starts[i], lengths[i], olds[i]);
+  for (int i = 0; i < count; i++) {
+    if (const long bytes = IntegerBytes(olds[i]))
+      maker.AddIntegers(starts[i], lengths[i], bytes);
+    else
+      maker.Add(starts[i], lengths[i], olds[i]);
+  }
   return maker.Done(type);
 }
 int OWN(Type_create_subarray)(int rank, const int *sizes, const int *parts, const int *starts, int order, HANDLE old,
@@ -396,40 +450,10 @@ COMPLETE(Waitsome, count, (int count, HANDLE *requests, int *many, int *places, 
 COMPLETE(Testsome, count, (int count, HANDLE *requests, int *many, int *places, Status *statuses),
          MPI_Testsome(count, pending, many, places, statuses))
 
-// Who waits for a message to be received, or says that its receiver is ready, sends the same numbers.
-#define MAKE(name, incoming) \
-  int OWN(name)(void *buffer, int count, HANDLE type, int peer, int tag, HANDLE comm, HANDLE *request) { \
-    if (requests_made == kMost) Refuse("a kernel makes at most 256 persistent requests of MPI"); \
-    if (Type *known = Known(type)) known->messages++; \
-    persistent[requests_made] = {buffer, type, comm, NOTHING, count, peer, tag, incoming}; \
-    *request = AS_HANDLE(2 * kMost + requests_made++); \
-    return 0; \
-  }
-MAKE(Send_init, 0)
-MAKE(Ssend_init, 0)
-MAKE(Rsend_init, 0)
-MAKE(Recv_init, 1)
-
-int OWN(Start)(HANDLE *request) {
-  Persistent &r = persistent[AS_NUMBER(*request) - 2 * kMost];
-  return r.incoming ? OWN(Irecv)(r.buffer, r.count, r.type, r.peer, r.tag, r.comm, &r.begun)
-                    : OWN(Isend)(r.buffer, r.count, r.type, r.peer, r.tag, r.comm, &r.begun);
-}
-int OWN(Startall)(int count, HANDLE *requests) {
-  for (int i = 0; i < count; i++) OWN(Start)(requests + i);
-  return 0;
-}
-int OWN(Request_free)(HANDLE *request) {
-  const unsigned long number = AS_NUMBER(*request) - 2 * kMost;
-  if (number >= kMost) Refuse("MPI_Request_free of a persistent request alone, where there are such");
-  if (Type *type = Known(persistent[number].type))
-    if (--type->messages == 0 && type->freed) free(type->at);
-  *request = NOTHING;
-  return 0;
-}
-
 }  // extern "C"
 
 #include "mpi_object_blocks.h"
 #include "mpi_object_buffered.h"
 #include "mpi_object_operations.h"
+#include "mpi_object_packed.h"
+#include "mpi_object_persistent.h"

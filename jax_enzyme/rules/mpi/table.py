@@ -8,6 +8,7 @@ has a row only where these are constants, in one of the three binary interfaces 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -120,6 +121,7 @@ _MPICH = {
         0x8C000002, 0x8C000003, 0x4C000816, 0x4C000820,
     ), _INTEGERS),
 }  # fmt: skip
+_MPICH_PACKED, _STANDARD_PACKED = 0x4C00010F, 0x207
 _OPENMPI = {
     **dict.fromkeys(("float", "real", "real4"), "s"),
     **dict.fromkeys(("double", "dblprec", "real8"), "d"),
@@ -127,7 +129,7 @@ _OPENMPI = {
     **dict.fromkeys(("c_double_complex", "dblcplex"), "z"),
     **dict.fromkeys(
         """char signed_char unsigned_char short unsigned_short int unsigned long unsigned_long long_long_int
-        unsigned_long_long int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t integer logic
+        unsigned_long_long int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t integer logical
         c_bool long_int short_int 2int 2integer""".split(),
         _INTEGERS,
     ),
@@ -141,6 +143,17 @@ _STANDARD = {
         0x22A, 0x22B, 0x22C, 0x232,
     ), _INTEGERS),
 }  # fmt: skip
+_SIZES: Mapping[int | str, int] = {
+    **dict.fromkeys("char signed_char unsigned_char int8_t uint8_t c_bool".split(), 1),
+    **dict.fromkeys("short unsigned_short int16_t uint16_t".split(), 2),
+    **dict.fromkeys("int unsigned int32_t uint32_t integer logical".split(), 4),
+    **dict.fromkeys("long unsigned_long long_long_int unsigned_long_long int64_t uint64_t".split(), 8),
+    **dict.fromkeys((0x238, 0x240, 0x241, 0x243, 0x244, 0x245), 1), **dict.fromkeys((0x208, 0x20C, 0x248, 0x249), 2),
+    **dict.fromkeys((0x209, 0x20D, 0x218, 0x219, 0x250, 0x251), 4),
+    **dict.fromkeys((0x20A, 0x20B, 0x20E, 0x20F, 0x258, 0x259), 8),
+}  # fmt: skip
+"""Bytes of integers in the two binary interfaces whose handles do not tell."""
+_MPICH_PAIRS = (0x4C000816, 0x4C000820)
 _OPERATIONS: Mapping[int | str, str] = {
     0x58000001: "max", 0x58000002: "min", 0x58000003: "sum", 0x58000004: "prod",
     0x21: "sum", 0x22: "min", 0x23: "max", 0x24: "prod",
@@ -240,6 +253,13 @@ def datatypes_of(symbol: str) -> tuple[int, ...] | None:
     return () if name in _INACTIVE or name in _WITHOUT_TYPES else None
 
 
+def counts_of(symbol: str) -> frozenset[int]:
+    """Which arguments of a function are lengths, of the datatype behind each."""
+    parameters, _ = _rows().get(symbol.removeprefix(MPI), ((), ()))
+    labels = [label for label, _ in parameters]
+    return frozenset(i for i, pair in enumerate(itertools.pairwise(labels)) if pair == ("count", "type"))
+
+
 def library_of(rule: str) -> tuple[str, str] | None:
     """The binary interface and the letter of numbers that a rule's function is for (`je_mpi_mpich_send_d_jvp`)."""
     prefix = f"{PREFIX}mpi_"
@@ -328,6 +348,31 @@ def number_of(datatype: Value) -> tuple[str, str] | None:
     abi, table = ("mpich", _MPICH) if isinstance(datatype, ConstantInt) else ("standard", _STANDARD)
     letter = table.get(code)
     return None if letter is None else (abi, letter)
+
+
+def is_integer(kind: tuple[str, str]) -> bool:
+    """Whether a datatype that is a constant is of integers."""
+    return kind[1] == _INTEGERS
+
+
+def integer_bytes(datatype: Value) -> int:
+    """The size of integers whose datatype is a constant; 0 of all else, and of pairs."""
+    kind = number_of(datatype)
+    if kind is None or not is_integer(kind):
+        return 0
+    if isinstance(datatype, GlobalValue):
+        return _SIZES.get(datatype.name.removeprefix("ompi_mpi_"), 0)
+    code = _code(datatype) or 0
+    if kind[0] == "standard":
+        return _SIZES.get(code, 0)
+    return code >> 8 & 0xFF if code >> 24 == 0x4C and code not in _MPICH_PAIRS else 0
+
+
+def is_packed(datatype: Value) -> bool:
+    """Whether a datatype is that of what MPI_Pack packs."""
+    if isinstance(datatype, GlobalValue):
+        return datatype.name == "ompi_mpi_packed"
+    return _code(datatype) == (_MPICH_PACKED if isinstance(datatype, ConstantInt) else _STANDARD_PACKED)
 
 
 def is_handle(value: Value) -> bool:
