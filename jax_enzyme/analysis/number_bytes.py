@@ -178,10 +178,9 @@ class Copied:
         typed = part.typed if self.typed is None else self.typed
         part = replace(part, typed=typed, on_tape=None, copies=part.copies + 1)
         if self.length is None:
-            if part.whole and place.span is not None:
-                return self._from(place.span[0], part)
-            is_moved = part.at.last is not None and self.there != self.here
-            return replace(part, promised=True) if is_moved else part
+            if part.at.last is not None and self.there != self.here:
+                part = replace(part, promised=True)
+            return part if place.modulus else self._from(place.offset, part)
         start = place.offset if place.modulus == 0 else None
         range_ = Bytes(place, self.length, number=False, start=start)
         if part.whole:
@@ -197,13 +196,25 @@ class Copied:
         # Of an array, which starts in the range, wherever it did before.
         return replace(part, start=start + (part.at.offset - start) % part.at.modulus)
 
-    def _from(self, first: int, part: Bytes) -> Bytes:
-        """A part that was everywhere, in a copy of any length to a known place: nothing changes in front of that."""
+    def _from(self, first: int, part: Bytes) -> Bytes | None:
+        """A part in a copy of any length to a known place: nothing changes in front of that. One that moves on within
+        its object may do so again and again."""
+        step = abs((self.there - self.here).offset) if self.to is self.item and self.here.modulus == 0 else 0
+        if part.at.modulus == 0 and part.at.offset + part.size <= first:
+            return None
+        if step and not part.whole:
+            part = replace(part, at=Congruence.of(part.at.offset, gcd(part.at.modulus, step)))
+        if part.at.modulus == 0 or part.at.last is not None:
+            return replace(part, at=part.at.within(first, _ENDLESS))
         end = first + (_ENDLESS if self.most is None else self.most) - part.size
         first += (part.at.offset - first) % part.at.modulus
         end -= (end - part.at.offset) % part.at.modulus
         place = Congruence.bounded(first, max(first, end), part.at.modulus)
-        return replace(part, at=place, start=first, whole=False, widened=True)
+        if part.whole:
+            return replace(part, at=place, start=first, whole=False, widened=True)
+        if part.start is not None and (step or part.start < first):
+            part = replace(part, start=first)
+        return replace(part, at=place, promised=True)
 
 
 OrderedSet = dict[Bytes, None]

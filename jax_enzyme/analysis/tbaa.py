@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping
 from functools import cache
 from itertools import pairwise
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -135,7 +136,8 @@ def let_numbers_meet(module: Module) -> None:
     chain, so that any two of them may have a place in common; pointers stay apart, and so do numbers in different
     members of structures, which integers may be either of. An integer that is a member itself, and no element of an
     array, of a structure that holds other things as well has a type of its own in the chain, of the same name
-    (`is_member`): a structure of integers alone may stand for the words of a number.
+    (`is_member`): a structure of integers alone may stand for the words of a number. Of structures that end in an array
+    of no length clang's metadata tells nothing, and their addresses do.
 
         before    char <- int, char <- long, char <- double
         after     char <- int <- int <- long <- long <- double
@@ -158,6 +160,7 @@ def let_numbers_meet(module: Module) -> None:
             case _:
                 pass
     made: dict[MDValue, MDNode] = {}
+    layout = DataLayout(module)
     for function in module.functions.values():
         for instruction in function.instructions():
             found = dict(instruction.metadata)
@@ -166,7 +169,8 @@ def let_numbers_meet(module: Module) -> None:
                 base, kind = (resolve(module, node) for node in tag.operands[:2])
                 if kind is None:
                     continue
-                if base is not kind and not _is_made_of(module, base, _INTEGERS):
+                is_declared = base is not kind and not _is_made_of(module, base, _INTEGERS)
+                if is_declared or (isinstance(instruction, I.Load | I.Store) and _is_addressed(layout, instruction)):
                     kind = members.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
@@ -181,6 +185,28 @@ def _is_made_of(module: Module, structure: MDNode | None, names: Container[str])
         return name.text in names
     members = [resolve(module, node) for node in structure.operands[1::2]]
     return bool(members) and all(_is_made_of(module, member, names) for member in members)
+
+
+def _is_addressed(layout: DataLayout, access: I.Load | I.Store) -> bool:
+    """Whether the address of an access is that of such a member, of a structure that holds other things as well."""
+    match access.operands[-1]:
+        case I.GetElementPtr(operands=[_, first, index], source_type=type_) if int_value(first) == 0:
+            structure, place = layout.body(type_), int_value(index)
+            if not isinstance(structure, T.StructType) or place is None:
+                return False
+            return structure.elements[place] == I.accessed_value(access).type and not _are_integers(layout, structure)
+        case _:
+            return False
+
+
+def _are_integers(layout: DataLayout, type_: T.Type) -> bool:
+    match layout.body(type_):
+        case T.StructType(elements):
+            return all(_are_integers(layout, element) for element in elements)
+        case T.ArrayType(_, element):
+            return _are_integers(layout, element)
+        case other:
+            return T.is_int(other)
 
 
 def is_member(module: Module, instruction: I.Instruction) -> bool:

@@ -561,8 +561,30 @@ def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
         for (int i = 0; i < n; i++) s += t.sum[i % 3] * x[i] * t.scale;""",
             2,
         ),
+        (
+            """
+        struct { int many; double sum, number[]; } *t = malloc(sizeof *t + 10 * sizeof(double));
+        t->many = 1, t->sum = t->number[0] = x[1];
+        for (int k = 0; k < n; k++) {
+          memmove(t->number + 1, t->number, (t->many - 1) * sizeof(double));
+          if (t->many < 9) t->number[t->many++] = x[k] * t->sum;
+          t->sum = t->sum * 0.5 + t->number[t->many - 1] * t->many;
+        }
+        s = t->sum * t->number[0];
+        free(t);""",
+            2,
+        ),
     ],
-    ids=["cleared", "floats", "allocated", "in a loop", "any", "members of several", "members"],
+    ids=[
+        "cleared",
+        "floats",
+        "allocated",
+        "in a loop",
+        "any",
+        "members of several",
+        "members",
+        "a member in front of an array",
+    ],
 )
 def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:
     head = "#include <stdlib.h>\n#include <string.h>\n"
