@@ -140,9 +140,19 @@ def overlap(x: Congruence, x_size: int, y: Congruence, y_size: int) -> bool:
     a, b = x.span, y.span
     if a is not None and b is not None and not (a[0] < b[1] + y_size and b[0] < a[1] + x_size):
         return False
+    if _is_between(a, x_size, y, y_size) or _is_between(b, y_size, x, x_size):
+        return False
     unit = gcd(x.modulus, y.modulus)
     apart = x.offset - y.offset
     return unit == 0 or apart % unit < y_size or -apart % unit < x_size
+
+
+def _is_between(span: tuple[int, int] | None, size: int, periodic: Congruence, periodic_size: int) -> bool:
+    """Whether what lies in a span lies between two places of a period."""
+    if span is None or periodic.modulus == 0:
+        return False
+    first = span[0] - periodic_size + 1
+    return (periodic.offset - first) % periodic.modulus >= span[1] + size - first
 
 
 def copied_to(at: Congruence, size: int, here: Congruence, there: Congruence, length: int | None) -> Congruence:

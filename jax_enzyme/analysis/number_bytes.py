@@ -157,10 +157,14 @@ class Copied:
 
     def moved(self, part: Bytes) -> Bytes | None:
         """Where a part of the source is in the target; None where it is not copied."""
+        if self._leaves(part, self.here):
+            return None
         return self._clipped(part.moved(self.there - self.here), self.there)
 
     def moved_back(self, part: Bytes) -> Bytes | None:
         """Where a part of the target was in the source; None where it is not of it."""
+        if self._leaves(part, self.there):
+            return None
         return self._clipped(part.moved(self.here - self.there), self.here)
 
     def sources(self, parts: Iterable[Bytes]) -> Iterator[Bytes]:
@@ -173,6 +177,10 @@ class Copied:
         else:
             start = self.here.offset if self.here.modulus == 0 else None
             yield Bytes(self.here, self.length, number=False, start=start)
+
+    def _leaves(self, part: Bytes, place: Congruence) -> bool:
+        """Whether what is copied has nothing of a part."""
+        return self.length is not None and not part.meets(Bytes(place, self.length, number=False))
 
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
         typed = part.typed if self.typed is None else self.typed

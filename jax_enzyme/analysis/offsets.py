@@ -46,12 +46,24 @@ def constant(offsets: Offsets) -> int | None:
 
 
 def sums(xs: Offsets, ys: Offsets) -> Offsets:
-    """Every sum."""
+    """Every sum. What goes over a few places of each record of an array is told one by one."""
+    xs, ys = _one_by_one(xs, ys), _one_by_one(ys, xs)
     if len(xs) == 1 == len(ys):
         ((x,), (y,)) = xs, ys
         return frozenset([x + y])
     found = frozenset(x + y for x in xs for y in ys)
     return found if len(found) <= MOST else fewer(found, MOST // 2)
+
+
+def _one_by_one(xs: Offsets, ys: Offsets) -> Offsets:
+    """Ranges that are not kept beside a period as the single numbers that they have."""
+    ranges = [x for x in xs if x.last is not None]
+    if not ranges or not any(y.modulus and y.last is None and x.modulus % y.modulus for x in ranges for y in ys):
+        return xs
+    numbers = [range(x.offset, x.last + 1, x.modulus) for x in ranges if x.last is not None]
+    if sum(map(len, numbers)) > MOST:
+        return xs
+    return xs.difference(ranges).union(Congruence(n, 0) for each in numbers for n in each)
 
 
 def multiples(xs: Offsets, factor: int) -> Offsets:

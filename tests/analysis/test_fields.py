@@ -114,6 +114,14 @@ def test_bounded_arithmetic() -> None:
     assert overlap(elements, 4, Congruence(0, 8), 4)
 
 
+def test_overlap_between_records() -> None:
+    """Nine numbers in one record, beside a member of each."""
+    numbers = Congruence.bounded(656, 720, 8)
+    members = [m for m in range(0, 472, 8) if overlap(numbers, 8, Congruence(m, 472), 8)]
+    assert members == list(range(184, 256, 8)) == [m for m in members if overlap(Congruence(m, 472), 8, numbers, 8)]
+    assert overlap(numbers, 8, Congruence(183, 472), 2) and not overlap(numbers, 8, Congruence(182, 472), 2)
+
+
 def test_tables_that_never_change_are_not_written_to() -> None:
     module = parse("""
 @table = internal constant [2 x double] zeroinitializer
