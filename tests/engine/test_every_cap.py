@@ -149,9 +149,6 @@ ELSEWHERE = {
     "transform.sanitize.endings:_MOST_BRIEF": _SPEED,
     "transform.sanitize.hoisting:_MOST_UNROLLED": _SPEED,
     "transform.sanitize.versions:_MOST_INSTRUCTIONS": _SPEED,
-    "transform.sanitize.written:_DEPTH": "reads are checked then",
-    "transform.sanitize.written:_LARGEST": "reads are checked then",
-    "transform.sanitize.written:_MOST_PIECES": "reads are checked then",
     "transform.shared_loops:_MOST_GRAINS": _SPEED,
     "transform.source_types:_DEPTH": "nothing is said against a signature then",
 }
