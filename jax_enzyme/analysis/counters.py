@@ -61,7 +61,7 @@ def repeats(loop: Loop, source: BasicBlock) -> int | None:
     for test in tests(loop):
         counter, ends, bound = test.counted, loop.ends(test.counted.phi), int_value(test.bound)
         start, type_ = int_value(ends[0]) if ends is not None else None, counter.phi.type
-        if test.block is not source or counter.casts or not isinstance(type_, T.IntType):
+        if test.block is not source or not counter.casts <= {"sext"} or not isinstance(type_, T.IntType):
             continue
         if start is None or counter.added is None or bound is None:
             continue

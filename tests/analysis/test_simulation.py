@@ -63,16 +63,18 @@ def test_counters_between_constants_are_counted_as_they_run() -> None:
     """Whatever a loop compares its counter with: where a number is told, it is that of the run, wrapped or not."""
     told = 0
     steps = list(itertools.product((-128, 0, 5), (1, 2, -1, -3), (-2, 5, 127)))
-    for predicate, tested in itertools.product("eq ne slt sle sgt sge ult ule ugt uge".split(), ("%i", "%next")):
+    predicates = "eq ne slt sle sgt sge ult ule ugt uge".split()
+    for predicate, tested, bits in itertools.product(predicates, ("%i", "%next"), (8, 32)):
         for start, step, limit in steps:
-            test = f"%end = icmp {predicate} i8 {tested}, {limit}"
+            test = f"%wide = sext i8 {tested} to i32\n  %end = icmp {predicate} i{bits} "
+            test += f"{tested if bits == 8 else '%wide'}, {limit}"
             (loop,) = Loops.of(parse(LOOP.format(bits=8, start=start, step=step, test=test)).functions["f"]).all
             count = repeats(loop, loop.header)
             numbers = ((start + step * k + (step if tested == "%next" else 0) + 128) % 256 - 128 for k in range(257))
-            left = next((k for k, x in enumerate(numbers) if compared(predicate, x, limit, 8)), None)
+            left = next((k for k, x in enumerate(numbers) if compared(predicate, x, limit, bits)), None)
             assert count in (None, left)
             told += count is not None
-    assert told > 150
+    assert told > 300
 
 
 def test_long_loops_are_not_run_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

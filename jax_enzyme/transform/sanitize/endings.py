@@ -7,14 +7,13 @@ that call themselves compare the address of their frame with the end of their th
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.counters import Test, tests
-from jax_enzyme.analysis.folding import compared
+from jax_enzyme.analysis.counters import repeats, tests
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.rewriting import phis
@@ -85,15 +84,6 @@ def iterations(loop: Loop) -> int | None:
     if not _counts(loop):
         return None
     certain = (loop.header, loop.latches[0])
-    own = next((n for t in tests(loop) if t.block in certain and (n := _ends_after(loop, t)) is not None), None)
+    own = next((n for block in certain if (n := repeats(loop, block)) is not None), None)
     inner = max((iterations(child) or 0 for child in loop.children), default=1)
     return None if own is None or own * inner > _MOST_BRIEF else max(own * inner, 1)
-
-
-def _ends_after(loop: Loop, test: Test) -> int | None:
-    ends, bound = loop.ends(test.counted.phi), int_value(test.bound)
-    start, added = None if ends is None else int_value(ends[0]), test.counted.added
-    if start is None or bound is None or added is None or not test.counted.casts <= {"sext"}:
-        return None
-    values = range(start + added, start + added + (_MOST_BRIEF + 1) * test.counted.step, test.counted.step)
-    return next((n for n, value in enumerate(values) if not compared(test.predicate, value, bound, 64)), None)
