@@ -32,7 +32,6 @@ from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
-from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.metadata import MDNode
@@ -42,7 +41,7 @@ from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, STEPS, name_equalities
-from jax_enzyme.transform.rewriting import drop_edge, place, remove_dead, remove_unreachable, replace_operands
+from jax_enzyme.transform.rewriting import go_one_way, remove_dead, remove_unreachable, replace_operands
 
 
 @dataclass(frozen=True)
@@ -313,12 +312,6 @@ def _go_straight(function: Function) -> None:
     for block in function.blocks:
         last = block.terminator
         condition = int_value(last.operands[0]) if isinstance(last, I.CondBranch) else None
-        if condition is None:
-            continue
-        taken, other = last.targets if condition else reversed(last.targets)
-        if taken is not other:
-            drop_edge(other, block)
-        block.instructions.pop()
-        Builder(block).br(taken)
-        place(last, [block.terminator])
+        if condition is not None:
+            go_one_way(block, last.targets[0 if condition else 1])
     remove_unreachable(function)

@@ -41,6 +41,17 @@ def drop_edge(block: BasicBlock, source: BasicBlock) -> None:
             del phi.targets[at], phi.operands[at]
 
 
+def go_one_way(block: BasicBlock, target: BasicBlock) -> None:
+    """The branch at the end of a block goes to one of its targets in any case, in place."""
+    last = block.instructions.pop()
+    for other in dict.fromkeys(last.targets):
+        if other is not target:
+            drop_edge(other, block)
+    Builder(block).br(target)
+    block.terminator.metadata = [m for m in last.metadata if m[0] != "prof"]
+    block.terminator.records = last.records
+
+
 def split_edge(function: Function, source: BasicBlock, target: BasicBlock) -> BasicBlock:
     """Puts a block of its own on the way from one block to another, behind the one."""
     between = BasicBlock(name="between")

@@ -21,10 +21,9 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock
-from jax_enzyme.transform.rewriting import drop_edge, on_copy, remove_unreachable
+from jax_enzyme.transform.rewriting import go_one_way, on_copy, remove_unreachable
 
 
 def leave_out_untaken_exits(function: ArrayFunction) -> ArrayFunction:
@@ -45,12 +44,7 @@ def _change(module: Module, root: Function) -> bool:
     blocks = dict.fromkeys(block for loop in loops.all for block in _asking(loop))
     decided = {block: answer for block in blocks if (answer := _answer(facts, block)) is not None}
     for block, answer in decided.items():
-        branch = block.terminator
-        go, other = branch.targets if answer else reversed(branch.targets)
-        drop_edge(other, block)
-        del block.instructions[-1]
-        Builder(block).br(go)
-        block.terminator.metadata = [m for m in branch.metadata if m[0] != "prof"]
+        go_one_way(block, block.terminator.targets[0 if answer else 1])
     remove_unreachable(root)
     return bool(decided)
 

@@ -29,7 +29,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda.uniform import speculatable
-from jax_enzyme.transform.rewriting import drop_edge, phis
+from jax_enzyme.transform.rewriting import go_one_way, phis
 
 _FEW = 8
 """Loops of fewer iterations are left to be unrolled."""
@@ -197,11 +197,8 @@ def _narrow(loop: Loop, counts: _Counted, parts: list[_Part | None]) -> None:
     if not isinstance(start, Constant):
         counts.phi.operands[counts.phi.targets.index(loop.preheader)] = at.cast("trunc", start, kind)
     if None not in parts:
-        test = header.instructions.pop()
-        assert isinstance(test, I.CondBranch)
-        (work,) = (target for target in test.targets if target is not latch)
-        Builder(header).br(work)
-        drop_edge(latch, header)
+        (work,) = (target for target in header.terminator.targets if target is not latch)
+        go_one_way(header, work)
 
 
 def _is_copy(loop: Loop) -> bool:

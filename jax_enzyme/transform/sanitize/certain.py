@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
-from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import go_one_way, redirect_phis, remove_unreachable, replace_values
 from jax_enzyme.transform.sanitize.narrow import narrowly_checked
 from jax_enzyme.transform.sanitize.registers import is_written
 from jax_enzyme.transform.sanitize.scalars import compared_with_pattern, is_computed_with, pattern_of
@@ -32,11 +31,7 @@ def drop_certain_checks(function: Function) -> None:
                 continue
             checked = compared_with_pattern(last.operands[0])
         if is_written(last.operands[0]) or (checked is not None and _is_certain(checked, users)):
-            drop_edge(last.targets[0], block)
-            position = last.metadata
-            block.instructions.pop()
-            Builder(block).br(last.targets[1])
-            block.instructions[-1].metadata = [(kind, node) for kind, node in position if kind == "dbg"]
+            go_one_way(block, last.targets[1])
     remove_unreachable(function)
     _join(function)
 
