@@ -146,3 +146,33 @@ def test_a_residual_of_zero_has_a_hessian() -> None:
         rows = np.array([[1.5, -1, 0], [1, -0.5, 0], [1, -1, 0.5]])
         for hessian in (jax.hessian(f), jax.jacrev(jax.grad(f))):
             np.testing.assert_allclose(hessian(x), rows.T @ rows, rtol=1e-12)
+
+
+def test_what_a_select_drops_is_masked_by_its_condition() -> None:
+    """A factor that is infinite spoils nothing, and neither it nor its product is asked for (decision 22)."""
+    source = """
+    void f(int n, double a, const double *x, const double *y, double *z) {
+        for (int i = 0; i < n; i++) {
+            double held = a * (y[i] * x[i]), best = held > 1 ? held : y[i];
+            z[i] = best < 5 ? best * a : 3;
+        }
+    }
+    void used(int n, double a, const double *x, const double *y, double *z) {
+        for (int i = 0; i < n; i++) {
+            double held = a * (y[i] * x[i]), best = held > 1 ? held * held : y[i];
+            z[i] = best + held;
+        }
+    }
+    """
+    x, y = np.array([np.inf, 0.5, 4, 9, 0]), np.array([-1.0, 0.5, 1, 2, 0])
+    signature = "n: i32, a: f64, x: f64[n], y: f64[n], out z: f64[n]"
+    with jax.enable_x64(True):
+        f, used = (je.kernel(source, name, signature, lang="c") for name in ("f", "used"))
+        slopes = jax.grad(lambda *v: f(*v).sum(), (0, 1, 2))(0.5, x, y)
+        expected = (-1 + 0.5 + 2 * 0.5 * 4 * 1, [0, 0, 0.25, 0, 0], [0.5, 0.5, 1, 0, 0.5])
+        for slope, exact in zip(slopes, expected, strict=True):
+            np.testing.assert_allclose(slope, exact, rtol=1e-14)
+        assert all("fcmp uno" not in kernel.inspect(0.5, x, y).ir("pullback") for kernel in (f, used))
+        je.check_grads(lambda *v: used(*v), (0.5, np.linspace(0.5, 3, 9), np.linspace(2, 0.3, 9)), order=2)
+        second = jax.jacfwd(jax.grad(lambda a: f(a, x[1:], y[1:]).sum()))(0.5)
+        np.testing.assert_allclose(second, 2 * 4, rtol=1e-14)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.dropped import Dropped
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
 from jax_enzyme.ad.emit.lookup import Sources
@@ -63,6 +64,7 @@ class Adjoints:
         self._site = Site(runtime.module, self._facts, self._builder, sources.value)
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
+        self._dropped = Dropped(self._facts, sources, work.within_block)
         self._spent = work.spent
         self._updates = work.updates
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
@@ -88,10 +90,12 @@ class Adjoints:
         """Emits what is left to do when everything has been reversed."""
         self._sums.finish(self._sources.shadow)
 
-    def add(self, value: Value, term: Value) -> None:
-        """Adds to the adjoint of a value, if the value is active."""
+    def add(self, value: Value, term: Value, condition: Value | None = None, holds: bool = True) -> None:
+        """Adds to the adjoint of a value, if the value is active; the term is not zero only where a condition holds, or
+        does not, if there is one."""
         if not self.is_active(value):
             return
+        self._dropped.use(value, condition, holds)
         old = self._sums_here.get(value)
         if old is None and value not in self._within_block:
             old = self._builder.load(term.type, self._variable(value))
@@ -114,6 +118,7 @@ class Adjoints:
 
     def leave_block(self) -> None:
         """Writes the variables that have been added to, before control goes on to another block."""
+        self._dropped.leave()
         for value, total in self._sums_here.items():
             if value not in self._within_block:
                 self._builder.store(total, self._variable(value))
@@ -121,6 +126,7 @@ class Adjoints:
 
     def reverse(self, instruction: I.Instruction) -> None:
         """Emits the reverse of an instruction that has one and is no phi."""
+        self._dropped.enter(instruction)
         match instruction:
             case I.Load() if instruction in self._facts.activity.halves:
                 shadow = self._sources.shadow(instruction.operands[0])
@@ -336,21 +342,11 @@ class Adjoints:
             environment = {name: self._sources.value(names[name]) for name in needed}
             known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
             term = self._partials.scaled(partial, environment, adjoint, known, quotients)
-            if (environment or known) and self._facts.may_be_dropped(instruction):
-                is_fixed = isinstance(partial, Var) and self._is_fixed(names[partial.name], instruction)
-                factor = environment[partial.name] if isinstance(partial, Var) and is_fixed else None
-                term = self._unless_unused(term, adjoint, factor)
+            if (environment or known) and self._dropped.may_be(instruction):
+                factor = partial.name if isinstance(partial, Var) else None
+                fixed = environment[factor] if factor and self._is_fixed(names[factor], instruction) else None
+                term = self._dropped.masked(term, adjoint, factor is not None, fixed)
             self.add(operand, term)
-
-    def _unless_unused(self, term: Value, adjoint: Value, factor: Value | None) -> Value:
-        """Nothing where a partial that is infinite, or no number, meets an adjoint of exactly 0. Any other term stays
-        even then, since its derivatives by the adjoint are not 0: a fit's residuals vanish, its Hessian does not. Of a
-        `factor` that is the partial, and the same in all iterations, it is asked once whether it is a finite number:
-        zero times anything else is none, and iterations that hand adjoints on do not wait for the product."""
-        unused = self._builder.fcmp("oeq", adjoint, zero(adjoint.type))
-        asked = term if factor is None or factor.type != term.type else self._builder.binary("fsub", factor, factor)
-        spoilt = self._builder.binary("and", unused, self._builder.fcmp("uno", asked, zero(term.type)))
-        return self._builder.select(spoilt, zero(term.type), term)
 
     def _is_fixed(self, value: Value, instruction: I.Instruction) -> bool:
         """Whether a value comes from outside of the innermost loop around an instruction."""
@@ -378,9 +374,9 @@ class Adjoints:
         nothing = zero(adjoint.type)
         _, then, other = instruction.operands
         if self.is_active(then):
-            self.add(then, self._builder.select(condition, adjoint, nothing))
+            self.add(then, self._builder.select(condition, adjoint, nothing), condition)
         if self.is_active(other):
-            self.add(other, self._builder.select(condition, nothing, adjoint))
+            self.add(other, self._builder.select(condition, nothing, adjoint), condition, holds=False)
 
     def _converted(self, instruction: I.Instruction, adjoint: Value, opcode: str) -> None:
         operand = instruction.operands[0]
