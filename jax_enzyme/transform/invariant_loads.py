@@ -10,6 +10,14 @@ and what is loaded there and stored again is handed from one iteration to the ne
 LLVM compares addresses of one array by what it is told of aliases, which is nothing; here what is written lies to the
 right of what is read. In reverse, the adjoint of such a load would be added to memory in each iteration, and each would
 wait for the one before; behind the loop it is the sum of a reduction, which can be vectorised.
+
+What the last iteration loaded, and is read behind the loop (of the ends of a ring, made apart), is loaded again there:
+
+    before    loop:    %b = load double, ptr %p              after    loop:    %b = load double, ptr %p
+              behind:  %last = phi double [ %b, %loop ]               behind:  %q = phi ptr [ %p, %loop ]
+                                                                               %last = load double, ptr %q
+
+Its adjoint would be that of the last iteration, so that the loop is reversed from there on (`ad.plan.turned`).
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ def load_before_loops(function: ArrayFunction) -> ArrayFunction:
     is nothing of the kind. Other threads may run it where that they write what it loads would be a race."""
     root = function.module.functions[function.symbol]
     loops = Loops.of(root)
-    if not any(_candidates(loops, loop) or _sums(loops, loop) for loop in loops.all):
+    if not any(_candidates(loops, loop) or _sums(loops, loop) or _left(loops, loop) for loop in loops.all):
         return function
     return on_copy(function, lambda module, root: _Moves(module, root).run())
 
@@ -72,7 +80,16 @@ class _Moves:
             loop.preheader.instructions.insert(-1, load)
         for loop, group in sums:
             _hand_on(self._root, loop, group)
-        return bool(moved or sums)
+        left = [(loop, phi) for loop in self._loops.all for phi in _left(self._loops, loop) if self._stays(phi, loop)]
+        for loop, phi in left:
+            _load_behind(self._root, loop, phi)
+        return bool(moved or sums or left)
+
+    def _stays(self, phi: I.Phi, loop: Loop) -> bool:
+        """Whether a loop does not write what it loads, and leaves by a phi."""
+        load = phi.operands[0]
+        assert isinstance(load, I.Load)
+        return self._is_alone(load, loop, (a for a in self._memory.inside(loop) if a.writes))
 
     def _may_begin(self, load: I.Load, loop: Loop) -> bool:
         """Whether a load may be made where the loop begins: what it reads is there, and stays."""
@@ -124,9 +141,7 @@ def _hand_on(root: Function, loop: Loop, group: list[I.Load | I.Store]) -> None:
 def _sums(loops: Loops, loop: Loop) -> list[list[I.Load | I.Store]]:
     """What an innermost loop with one exit, at its end, loads from and stores to each place that it does not change:
     all accesses by one address, in the order in which they are made; first a load, and at least one store."""
-    if not _is_closed(loop) or loop.exiting != loop.latches or len(loop.latches) != 1 or len(loop.exits) != 1:
-        return []
-    if loops.cfg.preds[loop.exits[0]] != loop.latches:
+    if not _has_one_end(loops, loop):
         return []
     groups: dict[Value, list[I.Load | I.Store]] = {}
     for instruction in (i for b in loops.blocks(loop) for i in b.instructions):
@@ -141,6 +156,28 @@ def _sums(loops: Loops, loop: Loop) -> list[list[I.Load | I.Store]]:
         and any(isinstance(i, I.Store) for i in group)
         and all(_is_plain(i) and I.accessed_value(i).type == group[0].type for i in group)
     ]
+
+
+def _left(loops: Loops, loop: Loop) -> list[I.Phi]:
+    """What is read behind an innermost loop with one exit, at its end, of what its last iteration loaded."""
+    if not _has_one_end(loops, loop):
+        return []
+    inside = {i for block in loop.blocks for i in block.instructions}
+    behind = loop.exits[0]
+    return [p for p in phis(behind) if isinstance(v := p.operands[0], I.Load) and v in inside and _is_plain(v)]
+
+
+def _load_behind(root: Function, loop: Loop, phi: I.Phi) -> None:
+    """A phi of what was loaded becomes a load behind the loop."""
+    load, (latch,), (behind,) = phi.operands[0], loop.latches, loop.exits
+    assert isinstance(load, I.Load)
+    where = I.Phi(load.operands[0].type, "phi", [load.operands[0]], targets=[latch])
+    again = with_operands(load, [where])
+    behind.instructions.remove(phi)
+    at = len(phis(behind))
+    behind.instructions[at:at] = [again]
+    behind.instructions.insert(0, where)
+    substitute(root, {phi: again})
 
 
 def _is_plain(access: I.Load | I.Store) -> bool:
@@ -158,6 +195,13 @@ def _is_closed(loop: Loop) -> bool:
     if any(isinstance(i, I.Fence) for i in inside) or any(call_effect(call) in _MEETINGS for call in calls):
         return False
     return all(callee_name(call).startswith("llvm.") or is_pure(call) for call in calls)
+
+
+def _has_one_end(loops: Loops, loop: Loop) -> bool:
+    """Whether such a loop is left at its end alone, for a block that nothing else leads to."""
+    if not _is_closed(loop) or loop.exiting != loop.latches or len(loop.latches) != 1 or len(loop.exits) != 1:
+        return False
+    return loops.cfg.preds[loop.exits[0]] == loop.latches
 
 
 def _candidates(loops: Loops, loop: Loop) -> list[I.Load]:

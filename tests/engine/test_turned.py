@@ -26,6 +26,7 @@ ROWS = {
     "one_place": (0, 1),
     "neighbour": (0, 1),
     "doubled": (0, 1),
+    "ring": (1, 1),
 }
 
 

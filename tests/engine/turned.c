@@ -62,3 +62,12 @@ double doubled(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) s += 0.001 * s + x[i] * y[i];
     return s;
 }
+
+/* What the last iteration of those in the middle loads, the end of the ring reads as well. */
+double ring(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        int r = i == n - 1 ? 0 : i + 1, rr = r == n - 1 ? 0 : r + 1;
+        y[i] = x[i] * x[r] - x[rr];
+    }
+    return 0;
+}
