@@ -20,6 +20,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.codegen.short_nests import inside, iterations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Uses, callee_name, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, Value
 
 _INSTRUCTIONS = 512
@@ -73,13 +74,14 @@ def _is_few(facts: Recurrences, root: Loop) -> bool:
 def _gone_over(facts: Recurrences, array: Value, users: Uses) -> list[Loop | None] | None:
     """The innermost loops in which places of an array are not constant; None where its address goes elsewhere."""
     found: list[Loop | None] = []
-    pending = [(array, True)]
-    while pending:
-        pointer, is_fixed = pending.pop()
+    places = Reached([(array, True)])
+    for pointer, is_fixed in places:
         for user, index in users.get(pointer, ()):
             match user:
                 case I.GetElementPtr() if index == 0:
-                    pending.append((user, is_fixed and _are_constant(user.operands[1:])))
+                    places.add([(user, is_fixed and _are_constant(user.operands[1:]))])
+                case I.Phi() | I.Select():  # of two stores in the arms of a branch LLVM makes one
+                    places.add([(user, False)])
                 case I.Load() | I.Store() if index == len(user.operands) - 1:
                     if not is_fixed:
                         found.append(facts.loops.loop_of.get(facts.block_of[user]))

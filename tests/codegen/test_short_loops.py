@@ -141,6 +141,33 @@ def test_nests_over_small_local_arrays_go_inside_any_loop(place: str, expected: 
     agree(three_way(kernel, [np.linspace(0.5, 1, 20), np.full(20, 2.5)]))
 
 
+def test_places_that_a_branch_chooses_among_small_local_arrays_are_values() -> None:
+    """A factor of order two in each step: of the stores in both arms LLVM makes one, at a place that is chosen."""
+    source = """
+    #include <math.h>
+    double k(int m, const double *x) {
+        double p = 1, q = 0.3, s = 0;
+        for (int t = 0; t < m; t++) {
+            double S[2][2] = {{p + x[t], q}, {q, p + 2}}, L[2][2];
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j <= i; j++) {
+                    double v = S[i][j];
+                    for (int k = 0; k < j; k++) v -= L[i][k] * L[j][k];
+                    if (i == j) L[i][i] = sqrt(v); else L[i][j] = v / L[j][j];
+                }
+            p = L[0][0] + 0.1 * L[1][0];
+            q = 0.2 * L[1][1];
+            s += p * q;
+        }
+        return s;
+    }"""
+    kernel = native(source, "k", "m: i32, x: f64[m] -> f64", {"m": 20}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert len(Loops(cfg, Dominators(cfg)).all) == 1
+    agree(three_way(kernel, [np.linspace(0.5, 1, 20)]))
+
+
 def test_rows_in_reverse_are_vectors_of_their_own() -> None:
     """Not unrolled, which would leave columns of `w_bar` to the loop around; the value's sums keep their order."""
     source = """
