@@ -164,3 +164,8 @@ void pyramid_down(int n, double *x) {
     for (int t = n - 2; t > 0; t--)
         for (int i = t - 1; i >= 0; i--) x[i] = 0.5 * x[i] * x[i + 1] + 0.4 * x[i + 2];
 }
+
+/* Adjoints of neighbours that are alike but for their sign, and a constant. */
+void slopes(int n, const double *x, double *y) {
+    for (int i = 2; i < n - 2; i++) y[i] *= x[i + 1] - x[i - 1] + 0.5 * (x[i - 2] - x[i + 2]);
+}

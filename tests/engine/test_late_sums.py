@@ -70,6 +70,7 @@ LATE = {
     ),
     "same_array": Case("same_array", "n: i32, inout x: f64[2*n+2]", lambda r: _two(r, 82, "x"), file=OWN),
     "pyramid": Case("pyramid", "n: i32, inout x: f64[n]", lambda r: {"x": r.uniform(0.5, 1, 30)}, file=OWN),
+    "slopes": Case("slopes", "n: i32, x: f64[n], inout y: f64[n]", lambda r: _two(r, 40), file=OWN),
     "growing": Case("growing", "n: i32, inout x: f64[n]", lambda r: {"x": r.uniform(0.5, 1, 30)}, file=OWN),
 }
 AT_ONCE = {
@@ -143,6 +144,12 @@ def test_levels_that_take_turns_are_loaded_again(row: Case) -> None:
 def test_calls_of_a_function_that_calls_itself_share_one_stack() -> None:
     deep = replace(LATE["recursive"], inputs=lambda r: {"depth": 500} | _two(r, 1200, "x"))
     three_way.check(through_engine.subject(deep), deep)
+
+
+def test_adjoints_that_are_alike_but_for_sign_and_factor_are_kept_once() -> None:
+    instructions = (i for f in _gradient(LATE["slopes"]).functions.values() for i in f.instructions())
+    kinds = (i.allocated_type for i in instructions if isinstance(i, I.Alloca))
+    assert sum(isinstance(kind, T.ArrayType) and kind.element == T.DOUBLE for kind in kinds) == 1
 
 
 def test_the_reverse_loop_is_vectorised() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.lookup import Sources
@@ -11,12 +12,16 @@ from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
-_Kept = list[tuple[I.Load, Value]]
+_Kept = list[tuple[I.Load, Value, list[I.Instruction]]]
+"""Loads, the local memory of what is kept for them, and how their adjoints are made of that: signs and constant
+factors, the first one first."""
 
 
 class LateSums:
@@ -44,14 +49,16 @@ class LateSums:
         self._last[loop] = last
 
     def keep(self, load: I.Load, adjoint: Value) -> None:
-        """Keeps the adjoint of one of the loads that wait. What is the adjoint of several is kept once."""
+        """Keeps the adjoint of one of the loads that wait. What is the adjoint of several is kept once, also where they
+        have other signs or factors (`u[i + 1] - u[i - 1]`)."""
         gather = self.loads[load]
+        adjoint, factors = _without_factors(adjoint, constants=not gather.alike)
         buffer = self._of_value.get((gather, adjoint))
         if buffer is None:
             buffer = self._made(gather, adjoint.type)
             store_number(self._builder, adjoint, self._builder.gep(adjoint.type, buffer, [self._number(gather)]))
             self._of_value[gather, adjoint] = buffer
-        self._waiting.setdefault(gather.loop, {}).setdefault(gather, []).append((load, buffer))
+        self._waiting.setdefault(gather.loop, {}).setdefault(gather, []).append((load, buffer, factors))
 
     def _made(self, gather: Gather, type_: T.Type) -> Value:
         """Local memory for one adjoint in all iterations, with zeros wherever none is."""
@@ -83,7 +90,7 @@ class LateSums:
     def _end(self, gather: Gather, kept: _Kept) -> Value:
         """How many places a loop whose length differs came to. Behind what it kept, older numbers become zeros."""
         end = self._builder.binary("add", self._last[gather.loop], ConstantInt(T.I64, gather.rim + 1), ("nuw", "nsw"))
-        for buffer, type_ in {buffer: load.type for load, buffer in kept}.items():
+        for buffer, type_ in {buffer: load.type for load, buffer, _ in kept}.items():
             size = ConstantInt(T.I64, gather.rim * element_alignment(type_, None))
             self._runtime.clear(self._builder, self._builder.gep(type_, buffer, [end]), size)
         return end
@@ -107,10 +114,39 @@ class LateSums:
                 item = builder.binary("mul", number, ConstantInt(T.I64, gather.apart), ("nuw", "nsw"))
             pointer = builder.gep(lowest.type, first, [item])
             total = load_number(builder, lowest.type, pointer, align)
-            for load, buffer in kept:
+            for load, buffer, factors in kept:
                 shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
                 place = builder.binary("add", number, shift, ("nuw", "nsw"))
-                total = added(builder, total, load_number(builder, load.type, builder.gep(load.type, buffer, [place])))
+                term = load_number(builder, load.type, builder.gep(load.type, buffer, [place]))
+                for factor in factors:
+                    at = _scaled_operand(factor)
+                    operands = (term if i == at else o for i, o in enumerate(factor.operands))
+                    term = builder.insert(with_operands(factor, operands))
+                total = added(builder, total, term)
             store_number(builder, total, pointer, align)
         builder.count_on(number, body, end, after)
         builder.block = after
+
+
+def _without_factors(adjoint: Value, constants: bool) -> tuple[Value, list[I.Instruction]]:
+    """What an adjoint is but for its sign, and constant factors if they are asked for, and these."""
+    factors: list[I.Instruction] = []
+    while isinstance(adjoint, I.Instruction) and (at := _scaled_operand(adjoint)) is not None:
+        if not constants and adjoint.opcode != "fneg":
+            break
+        factors.insert(0, adjoint)
+        adjoint = adjoint.operands[at]
+    return adjoint, factors
+
+
+def _scaled_operand(instruction: I.Instruction) -> int | None:
+    """Which operand an instruction changes the sign of, or multiplies by a constant."""
+    match instruction:
+        case I.UnaryOp(opcode="fneg"):
+            return 0
+        case I.BinaryOp(opcode="fmul"):
+            factors = [float_value(operand) for operand in instruction.operands]
+            constant = [i for i, factor in enumerate(factors) if factor is not None and isfinite(factor)]
+            return 1 - constant[0] if len(constant) == 1 else None
+        case _:
+            return None

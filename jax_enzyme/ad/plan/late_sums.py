@@ -9,10 +9,11 @@
 The order of additions to an adjoint is ours to choose, if nothing else happens to it in between: what is loaded is what
 was there in front of the loops, so that no reverse of a write comes behind the addition. `A`, `B` and `C` are local
 memory, small enough for a near cache, with rims of zeros for the ends of the second loop, which goes over all places
-that anything in the first one reads. The same holds for nests of loops
-whose iterations come to places in the order of memory: there, `A` has zeros where rows have rims as well. What is the
-adjoint of several loads is kept once. Places may be some items apart from one iteration to the next, as members of
-records are (`u[3 * i]`, `u[3 * (i + 1)]`): only those that one iteration shares with others are gathered together.
+that anything in the first one reads. The same holds for nests of loops whose iterations come to places in the order of
+memory: there, `A` has zeros where rows have rims as well. What is the adjoint of several loads is kept once, also where
+they have other signs or constant factors (`x[i+1] - x[i-1]`). Places may be some items apart from one iteration to the
+next, as members of records are (`u[3 * i]`, `u[3 * (i + 1)]`): only those that one iteration shares with others are
+gathered together.
 A loop may be of another length each time (`for t: for i < t: v[i] = f(v[i], v[i+1])`): what lies behind its last item
 is set to zero before it is read then.
 """
@@ -53,7 +54,8 @@ class Gather:
     """Loads whose adjoints are added together, behind the outermost loop of `nest` (outermost first). Each place is
     `apart` items of the array behind the one before. From one iteration of a loop to the next, those of each load are
     so many places further (`steps`); in one iteration, its place is so many behind the first one (`shifts`). The one
-    loop of a `ragged` one has as many iterations as `counts` says, or fewer."""
+    loop of a `ragged` one has as many iterations as `counts` says, or fewer. Loads that are `alike` have one adjoint
+    but for its sign."""
 
     nest: tuple[Loop, ...]
     counts: tuple[int, ...]
@@ -61,6 +63,7 @@ class Gather:
     shifts: Mapping[I.Load, int]
     apart: int = 1
     ragged: bool = False
+    alike: bool = False
 
     @property
     def loop(self) -> Loop:
@@ -164,7 +167,8 @@ class _Finder:
             together = list(self._ragged(loop))
         for gather in sorted(together, key=lambda g: -len(g.shifts)):
             if found.keys().isdisjoint(gather.shifts) and self._has_room(gather):
-                found.update(dict.fromkeys(gather.shifts, gather))
+                alike = len(self._sums(gather)) == 1
+                found.update(dict.fromkeys(gather.shifts, replace(gather, alike=alike)))
         if not nests:
             return found
         nest, counts = nests[0]
@@ -179,7 +183,7 @@ class _Finder:
     def _has_room(self, gather: Gather) -> bool:
         """Whether there is local memory left for it, which is its own then."""
         item = self._recipes.layout.store_size(next(iter(gather.shifts)).type)
-        size = gather.room * item * len({self._sum_of(load) for load in gather.shifts})
+        size = gather.room * item * len(self._sums(gather))
         if size > min(self._room, _BUFFER):
             return False
         self._room -= size
@@ -308,10 +312,13 @@ class _Finder:
         stores = ((s, block) for block in loop.blocks for s in block.instructions if isinstance(s, I.Store))
         return any((recurrences.form_at(s.operands[1], at).polynomial - place).value == 0 for s, at in stores)
 
+    def _sums(self, gather: Gather) -> set[Value]:
+        return {self._sum_of(load) for load in gather.shifts}
+
     def _sum_of(self, value: Value) -> Value:
-        """The sum that a value is a term of, all of whose terms have one adjoint."""
+        """The sum that a value is a term of, all of whose terms have one adjoint, or one and its negative."""
         users = self._users.get(value, ())
-        while len(users) == 1 and users[0][0].opcode == "fadd":
+        while len(users) == 1 and users[0][0].opcode in ("fadd", "fsub", "fneg"):
             value = users[0][0]
             users = self._users.get(value, ())
         return value
