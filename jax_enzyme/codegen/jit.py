@@ -21,6 +21,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.codegen import mpi
 from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.codegen.mappings import require_room
 from jax_enzyme.codegen.symbols import addresses, leaves_nothing
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.elf import undefined_symbols
@@ -97,6 +98,7 @@ class Jit:
     def _next_engine(self) -> llvm.LLJIT:
         """The linker for one more object, which its code holds."""
         if self._engine is None or self._left == 0:
+            require_room()
             self._engine = llvm.create_lljit_compiler(self._machine, use_jit_link=True, suppress_errors=True)
             self._left = _OBJECTS_EACH
         self._left -= 1

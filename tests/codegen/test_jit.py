@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from jax_enzyme.codegen import symbols
+from jax_enzyme.codegen import mappings, symbols
+from jax_enzyme.codegen.entry import ENTRY
 from jax_enzyme.codegen.host import host
-from jax_enzyme.codegen.jit import jit
+from jax_enzyme.codegen.jit import Jit, jit
 from jax_enzyme.codegen.object import build_function, compiled
 from jax_enzyme.codegen.symbols import address_of, addresses
 from jax_enzyme.errors import LoweringError
@@ -178,3 +180,15 @@ def test_broken_objects_are_an_error() -> None:
 @pytest.mark.skipif(not host().is_elf, reason="ELF objects only")
 def test_undefined_symbols_of_an_object() -> None:
     assert undefined_symbols(compiled(array_function(_UNKNOWN, *_ONE), Options()).code) == ("nobody_has_this",)
+
+
+@pytest.mark.skipif(not host().is_elf, reason="other systems do not count pieces of memory")
+def test_where_memory_is_in_too_many_pieces_an_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = compiled(array_function(_COMPLEX, *_ONE), Options()).code
+    allowed = tmp_path / "max_map_count"
+    monkeypatch.setattr(mappings, "_ALLOWED", allowed)
+    Jit().code(code, ENTRY)  # where nobody says how many there may be
+    allowed.write_text("100")
+    with pytest.raises(LoweringError, match="of the 100 that Linux allows") as refused:
+        Jit().code(code, ENTRY)
+    assert "max_map_count" in (refused.value.remedy or "")
