@@ -80,7 +80,7 @@ from jax_enzyme.analysis.points_to_sets import (
     taken_from,
     truncated,
 )
-from jax_enzyme.analysis.tbaa import copied_type
+from jax_enzyme.analysis.tbaa import accessed_type, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -133,6 +133,8 @@ class PointsTo:
         self._leads: dict[Value, Objects] = {}
         self._fields: dict[MemoryObject, dict[Congruence, Place]] = {}
         self._compacted: set[MemoryObject] = set()
+        self._mixed_in = set[MemoryObject]()
+        """The objects that pointers came to otherwise than as the source says of a store, which integers never read."""
         self._outside: dict[I.CallBase, MemoryObject] = {}
         """The class of what each call of a function that is not there can reach."""
         self._increments = Increments()
@@ -292,14 +294,17 @@ class PointsTo:
             self._increments.grew(value, changed)
             self._work.changed(value)
 
-    def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:
-        """A pointer is stored somewhere."""
+    def _add(self, item: MemoryObject, at: Congruence, place: Place, *, as_pointer: bool = False) -> None:
+        """A pointer is stored somewhere, `as_pointer` where the source says that."""
         objects = objects_in(place)
         if item is self.unknown or not objects:
             return
         if (name := self._escaped.of(item)) is not None:
             self._escape(name, objects)
             return
+        if not as_pointer and item not in self._mixed_in:
+            self._mixed_in.add(item)
+            self._work.changed(item)
         fields = self._fields.setdefault(item, {})
         if changed := at not in fields and len(fields) >= MANY_FIELDS:
             compact(fields)
@@ -349,8 +354,7 @@ class PointsTo:
             case I.Load():
                 self._join(instruction, self._loaded(instruction, instruction.type))
             case I.Store():
-                value, pointer = instruction.operands
-                self._put(value, pointer)
+                self._put(*instruction.operands, as_pointer=accessed_type(self.module, instruction) == T.PTR)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
                 for value in values:
@@ -367,7 +371,7 @@ class PointsTo:
             case _:
                 pass
 
-    def _put(self, value: Value, pointer: Value) -> None:
+    def _put(self, value: Value, pointer: Value, *, as_pointer: bool = False) -> None:
         place = self._place(value)
         if not objects_in(place):
             return
@@ -378,7 +382,7 @@ class PointsTo:
         for target, offsets in self.targets(pointer).items():
             for at in offsets if not target.is_constant else ():
                 for part in range(0, size, _POINTER):
-                    self._add(target, at + Congruence(part, 0), place)
+                    self._add(target, at + Congruence(part, 0), place, as_pointer=as_pointer)
 
     def _loaded(self, access: I.Instruction, type_: T.Type) -> Place:
         # Null as well: nobody notes where memory is cleared.
@@ -387,7 +391,10 @@ class PointsTo:
             return found
         pointer = access.operands[0]
         targets = self.targets(pointer)
-        new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)
+        if isinstance(access, I.Load) and self._named.is_called_one(access):
+            new = dict.fromkeys(item for item in targets if self._may_be_read_as_integer(item))
+        else:
+            new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)
         size = self._layout.store_size(type_)
         for item, fields in new.items():
             read = {at: held for at, _, held in self._held(item, targets[item], size, fields)}
@@ -399,6 +406,11 @@ class PointsTo:
             self._work.read(_SETTLED)
             found = {self.unknown: ANYWHERE} if self._is_settled else found
         return found if is_address(type_) else anywhere(type_, found)
+
+    def _may_be_read_as_integer(self, item: MemoryObject) -> bool:
+        self._work.read(item)
+        is_known = item is not self.unknown and not item.is_given and self._escaped.of(item) is None
+        return not is_known or item in self._mixed_in
 
     @remembered
     def _counted(self, phi: I.Phi) -> Offsets | None:

@@ -16,6 +16,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.remembered import remembered
 
 _CASTS = frozenset("trunc zext sext bitcast inttoptr addrspacecast".split())
 _NUMBERS = frozenset("mul sdiv udiv srem urem".split())
@@ -30,13 +31,18 @@ class NamedIntegers:
         self._instructions = [i for f in functions for i in f.instructions()]
 
     def is_named(self, load: I.Load) -> bool:
-        """Whether a load is of one. What loses its name when LLVM moves it keeps its address."""
+        """Whether a load is of one."""
+        return self.is_called_one(load) and load not in self._going_on
+
+    @remembered
+    def is_called_one(self, load: I.Load) -> bool:
+        """Whether the source calls what is loaded an integer. What loses its name when LLVM moves it keeps its
+        address."""
         if load.type != T.I64 or not self._addresses:
             return False
         kind = accessed_type(self._module, load)
         is_nameless = kind is None and "tbaa" not in dict(load.metadata)
-        is_named = kind == T.I1 or (is_nameless and load.operands[0] in self._addresses)
-        return is_named and load not in self._going_on
+        return kind == T.I1 or (is_nameless and load.operands[0] in self._addresses)
 
     @cached_property
     def _addresses(self) -> frozenset[Value]:

@@ -58,8 +58,22 @@ extern "C" void k(int n, const double *x, double *y) {
     }
 }"""
 
+SWAPPED = """
+#include <map>
+extern "C" void k(int n, const double *x, double *y) {
+    std::map<int, double> m;
+    double s = 0;
+    for (int i = 0; i < n; i++) m[i % 3] += x[i];
+    for (int i = 0; i < n; i++) {
+        auto next = m;
+        next[i % 2] = s * 0.5 + x[i] * x[i];
+        m.swap(next);
+        s += m[i % 3] * x[0];
+        y[i] = s;
+    }
+}"""
 
-SOURCES = {"numbers by name": NAMED, "shared and weak pointers": SHARED, "missing": MISSING}
+SOURCES = {"numbers by name": NAMED, "shared and weak pointers": SHARED, "missing": MISSING, "swapped": SWAPPED}
 
 
 @pytest.mark.parametrize("name", SOURCES)
