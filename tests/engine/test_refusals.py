@@ -206,15 +206,6 @@ REFUSED = (
         result=2.25,
     ),
     Program(
-        "inverse_square_root",
-        "#include <stdint.h>\n#include <string.h>\nfloat k(float x) {\n  int32_t i;\n  memcpy(&i, &x, 4);\n"
-        "  i = 0x5f3759df - (i >> 1);\n  float y;\n  memcpy(&y, &i, 4);\n"
-        "  return y * (1.5f - 0.5f * x * y * y);\n}",
-        6,
-        BITS,
-        "x: f32 -> f32",
-    ),
-    Program(
         "mantissa",
         "#include <stdint.h>\n#include <string.h>\ndouble k(double x) {\n  uint64_t b;\n  memcpy(&b, &x, 8);\n"
         "  return (double)(b & 0xfffffffffffffull);\n}",
@@ -238,7 +229,7 @@ REFUSED = (
         "#include <stdint.h>\ntypedef union { double d; uint64_t u; } both;\n"
         "void k(int n, const double *x, double *y) {\n  both t[8];\n"
         "  for (int i = 0; i < n; i++) t[i * 7 % n].d = x[i];\n"
-        "  for (int i = 0; i < n; i++)\n    t[i].u *= 3;\n  for (int i = 0; i < n; i++) y[i] = t[i].d;\n}",
+        "  for (int i = 0; i < n; i++)\n    t[i].u *= 5;\n  for (int i = 0; i < n; i++) y[i] = t[i].d;\n}",
         7,
         BITS,
         "n: i32, x: f64[n], out y: f64[n]",
@@ -362,14 +353,14 @@ REFUSED = (
     Program(
         "fast_exponential",
         "double k(double x) {\n  union { double d; struct { int low, high; } n; } u;\n  u.n.low = 0;\n"
-        "  u.n.high = (int)(1512775 * x + 1072632447);\n  return u.d;\n}",
+        "  u.n.high = (int)(1477 * x + 1047492) << 10;\n  return u.d;\n}",
         4,
         MADE,
     ),
     Program(
         "fast_exponential_of_a_rounded_number",
         "#include <math.h>\ndouble k(double x) {\n  union { double d; struct { int low, high; } n; } u;\n"
-        "  u.n.low = 0;\n  u.n.high = (int)(round(1512775 * x) + 1072632447);\n  return u.d;\n}",
+        "  u.n.low = 0;\n  u.n.high = (int)(round(1477 * x) + 1047492) << 10;\n  return u.d;\n}",
         5,
         MADE,
     ),
@@ -388,7 +379,7 @@ REFUSED = (
     Program(
         "bits_sent_through_an_array",
         "#include <stdint.h>\n#include <string.h>\nvoid k(int n, const double *x, double *y) {\n  int64_t t[8];\n"
-        "  memcpy(t, x, n * sizeof *t);\n  for (int i = 0; i < n; i++)\n    t[i * 3 % n] *= 3;\n"
+        "  memcpy(t, x, n * sizeof *t);\n  for (int i = 0; i < n; i++)\n    t[i * 3 % n] *= 5;\n"
         "  memcpy(y, t, n * sizeof *t);\n}",
         7,
         BITS,
