@@ -10,7 +10,7 @@ uses and another one defines, as both have them, and what their members lead to;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.classes import dataclass
@@ -76,6 +76,7 @@ class _Units:
             if file is not None:
                 self._symbols.setdefault(file, []).append(symbol)
         self._records: dict[MDNode, dict[_Name, MDNode]] = {}
+        self._made: dict[MDNode, tuple[Set[MDNode], Set[int]]] = {}
 
     def of(self, symbol: Value) -> MDNode | None:
         return self._of.get(symbol)
@@ -97,12 +98,15 @@ class _Units:
     def may_make(self, file: MDNode | None, record: MDNode) -> bool:
         """Whether a file may have objects of its own of this structure, as variables, or parts of them, or by its size,
         or goes through several."""
-        size, layout = (record.number("size") or 0) // 8, DataLayout(self._module)
-        return file is None or any(
-            record in reached(_types_in(self._module, symbol), lambda node: _parts(self._module, node, inside=True))
-            or _speaks_of(layout, symbol, size)
-            for symbol in self._symbols[file]
-        )
+        if file is None:
+            return True
+        if file not in self._made:
+            types = [node for symbol in self._symbols[file] for node in _types_in(self._module, symbol)]
+            made = reached(types, lambda node: _parts(self._module, node, inside=True)).keys()
+            layout = DataLayout(self._module)
+            self._made[file] = made, {size for symbol in self._symbols[file] for size in _spoken_of(layout, symbol)}
+        made, sizes = self._made[file]
+        return record in made or (record.number("size") or 0) // 8 in sizes
 
 
 @dataclass(frozen=True)
@@ -195,22 +199,17 @@ class _Comparison:
         return begins and not self._units.may_make(self._files[shorter], short)
 
 
-def _speaks_of(layout: DataLayout, symbol: Function | GlobalVariable, size: int) -> bool:
-    """Whether a function calls others with a size, multiplies it, or goes from one structure of that size to another
-    (`q[1]`)."""
-    if not isinstance(symbol, Function):
-        return False
-    for instruction in symbol.instructions():
+def _spoken_of(layout: DataLayout, symbol: Function | GlobalVariable) -> Iterator[int]:
+    """The sizes with which a function calls others, that it multiplies, and those of structures of which it goes from
+    one to another (`q[1]`)."""
+    for instruction in symbol.instructions() if isinstance(symbol, Function) else ():
         match instruction:
             case CallBase() | BinaryOp():
-                if any(isinstance(operand, ConstantInt) and operand.value == size for operand in instruction.operands):
-                    return True
+                yield from (operand.value for operand in instruction.operands if isinstance(operand, ConstantInt))
             case GetElementPtr(source_type=of) if isinstance(layout.body(of), StructType | ArrayType):
-                if any(layout.alloc_size(step) == size for step in _steps(layout, instruction)):
-                    return True
+                yield from (layout.alloc_size(step) for step in _steps(layout, instruction))
             case _:
                 pass
-    return False
 
 
 def _steps(layout: DataLayout, access: GetElementPtr) -> Iterator[Type]:
