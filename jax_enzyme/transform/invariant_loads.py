@@ -38,12 +38,14 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import on_copy, phis, substitute
 
+_KEPT = ("dbg", "tbaa", NOTED)
 _MEETINGS = (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
 
 
@@ -173,6 +175,7 @@ def _load_behind(root: Function, loop: Loop, phi: I.Phi) -> None:
     assert isinstance(load, I.Load)
     where = I.Phi(load.operands[0].type, "phi", [load.operands[0]], targets=[latch])
     again = with_operands(load, [where])
+    again.metadata = [(kind, node) for kind, node in load.metadata if kind in _KEPT]
     behind.instructions.remove(phi)
     at = len(phis(behind))
     behind.instructions[at:at] = [again]
