@@ -26,8 +26,9 @@ from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
 _Parts: TypeAlias = dict[MemoryObject, dict[Bytes, list[I.Instruction]]]
@@ -67,18 +68,38 @@ class KeptKinds:
     def _are_stored(self, item: MemoryObject, part: Bytes) -> bool:
         if item in self._filled or not _starts_empty(item):
             return True
-        return any(self._is_own[item, p] for p in self._stores.get(item, ()) if _is_alike(part, p))
+        return any(self._is_own[item, p] for p in self._stored(item, part))
+
+    @remembered
+    def _stored(self, item: MemoryObject, part: Bytes) -> tuple[Bytes, ...]:
+        """What is stored that a part may be."""
+        return tuple(p for p in self._stores.get(item, ()) if _is_alike(part, p))
 
     @cached_property
     def _is_own(self) -> Mapping[_Node, bool]:
         """Whether a value may be of its own kind, or one that is stored somewhere."""
         places = [(item, part) for item, parts in self._stores.items() for part in parts]
-        nodes = list(reached(places, self._from))
+        sources: dict[_Node, list[_Node]] = {}
         onward: dict[_Node, list[_Node]] = {}
+        nodes = Reached[_Node](places)
         for node in nodes:
-            for source in self._from(node):
+            sources[node] = found = list(self._from(node))
+            nodes.add(found)
+            for source in found:
                 onward.setdefault(source, []).append(node)
-        return fixpoint(nodes[::-1], lambda node: onward.get(node, ()), self._may_be_own, False)
+
+        def may_be_own(node: _Node, facts: Mapping[_Node, bool]) -> bool:
+            match node:
+                case I.Load():
+                    return self._is_filled(node) or any(facts[source] for source in sources[node])
+                case I.Cast(opcode="bitcast") if T.is_float(node.type) != T.is_float(node.operands[0].type):
+                    return False
+                case I.Instruction() if isinstance(node, _COMPUTES):
+                    return all(isinstance(v, Constant) or facts[v] for v in sources[node])
+                case _:
+                    return not sources[node] or any(facts[source] for source in sources[node])
+
+        return fixpoint([*nodes.all][::-1], lambda node: onward.get(node, ()), may_be_own, False)
 
     def _from(self, node: _Node) -> Iterator[_Node]:
         """What decides about a value, or about what is stored at a place."""
@@ -87,28 +108,16 @@ class KeptKinds:
                 yield from (store.operands[0] for store in self._stores[item][part])
             case I.Load():
                 for item, part in self._places.get(node, ()):
-                    yield from ((item, p) for p in self._stores.get(item, ()) if _is_alike(part, p))
-            case I.Instruction() if I.merged(node) or isinstance(node, _COMPUTES):
+                    yield from ((item, p) for p in self._stored(item, part))
+            case I.Instruction() if isinstance(node, _COMPUTES) or I.merged(node):
                 yield from (I.merged(node) or node.operands)
             case _:
                 pass
 
-    def _may_be_own(self, node: _Node, facts: Mapping[_Node, bool]) -> bool:
-        match node:
-            case I.Load():
-                places = self._places.get(node, ())
-                is_filled = any(item in self._filled or not _starts_empty(item) for item, _ in places)
-                return is_filled or not places or any(facts[source] for source in self._from(node))
-            case I.Cast(opcode="bitcast") if T.is_float(node.type) != T.is_float(node.operands[0].type):
-                return False
-            case I.Instruction() if isinstance(node, _COMPUTES):
-                return all(isinstance(v, Constant) or facts[v] for v in node.operands)
-            case tuple():
-                return any(facts[source] for source in self._from(node))
-            case I.Instruction() if I.merged(node):
-                return any(facts[source] for source in self._from(node))
-            case _:
-                return True
+    def _is_filled(self, load: I.Load) -> bool:
+        """Whether a load is of memory that is filled by other means than stores."""
+        places = self._places.get(load, ())
+        return not places or any(item in self._filled or not _starts_empty(item) for item, _ in places)
 
 
 def _starts_empty(item: MemoryObject) -> bool:
