@@ -77,9 +77,9 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
 
 
 def _asks_mpi_in_fortran(ir: str) -> bool:
-    """Whether a module makes requests, datatypes or operations of MPI as Fortran does, buffers messages, or reduces
-    pairs. What they are of is known when it is said by value, as C says it."""
-    makes = ("type_", "op_create_", "alltoallw_", "bsend_", "send_init_", "ssend_init_", "rsend_init_", "recv_init_")
+    """Whether a module makes requests, datatypes or operations of MPI as Fortran does, packs or buffers messages, or
+    reduces pairs. What they are of is known when it is said by value, as C says it."""
+    makes = "type_ op_create_ alltoallw_ pack_ unpack_ bsend_ send_init_ ssend_init_ rsend_init_ recv_init_".split()
     return any(f"@mpi_{name}" in ir for name in makes) or reduces_pairs(ir)
 
 

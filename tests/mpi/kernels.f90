@@ -165,3 +165,31 @@ subroutine fortran_combined(n, x, y)
   call MPI_Op_free(norm, error)
   y = y*x
 end subroutine
+
+! Integers and numbers of the process before, packed.
+subroutine fortran_packed(n, x, y)
+  use mpi_f08
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  type(MPI_Status) :: status
+  integer :: rank, size, at, integers, numbers, given(2), taken(2)
+  integer(1), allocatable :: out(:), in(:)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  call MPI_Pack_size(2, MPI_INTEGER, MPI_COMM_WORLD, integers)
+  call MPI_Pack_size(n, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, numbers)
+  allocate(out(integers + numbers), in(integers + numbers))
+  given = [rank - 5, 3]
+  at = 0
+  call MPI_Pack(given, 2, MPI_INTEGER, out, integers + numbers, at, MPI_COMM_WORLD)
+  call MPI_Pack(x**2, n, MPI_DOUBLE_PRECISION, out, integers + numbers, at, MPI_COMM_WORLD)
+  call MPI_Sendrecv(out, at, MPI_PACKED, mod(rank + 1, size), 1, in, integers + numbers, MPI_PACKED, &
+                    mod(rank + size - 1, size), 1, MPI_COMM_WORLD, status)
+  call MPI_Get_count(status, MPI_PACKED, numbers)
+  at = 0
+  call MPI_Unpack(in, numbers, at, taken, 2, MPI_INTEGER, MPI_COMM_WORLD)
+  call MPI_Unpack(in, numbers, at, y, n, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD)
+  y = y*taken(2)*x + taken(1)*sin(x)
+end subroutine

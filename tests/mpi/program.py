@@ -272,6 +272,9 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "fortran": halos,
     "fortran_types": columns,
     "fortran_any": lambda x: jnp.roll(x, 1, axis=0) ** 2 * x + x.prod(0)[: len(x), None] + x[0, 0] * x[-1, :1],
+    "fortran_packed": lambda x: (
+        3 * jnp.roll(x**2, 1, axis=0) * x + (jnp.roll(jnp.arange(len(x)), 1)[:, None] - 5) * jnp.sin(x)
+    ),
     "fortran_combined": lambda x: jnp.sqrt((x**2).sum(0)) * x,
     "fortran_begun": lambda x: jnp.exp(x).sum() * x[0] * x.sum(0) * jnp.ones_like(x),
     "fortran_located": lambda x: 3 * x.min(0) ** 3 * x,

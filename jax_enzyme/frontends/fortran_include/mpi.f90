@@ -9,7 +9,7 @@ end module
 module mpi_f08
   use mpi, i_comm_world => MPI_COMM_WORLD, i_comm_self => MPI_COMM_SELF, i_comm_null => MPI_COMM_NULL, &
     i_group_null => MPI_GROUP_NULL, i_request_null => MPI_REQUEST_NULL, i_datatype_null => MPI_DATATYPE_NULL, &
-    i_byte => MPI_BYTE, i_character => MPI_CHARACTER, i_integer => MPI_INTEGER, i_logical => MPI_LOGICAL, &
+    i_byte => MPI_BYTE, i_packed => MPI_PACKED, i_character => MPI_CHARACTER, i_integer => MPI_INTEGER, i_logical => MPI_LOGICAL, &
     i_real => MPI_REAL, i_double_precision => MPI_DOUBLE_PRECISION, i_complex => MPI_COMPLEX, &
     i_double_complex => MPI_DOUBLE_COMPLEX, i_real4 => MPI_REAL4, i_real8 => MPI_REAL8, i_complex8 => MPI_COMPLEX8, &
     i_complex16 => MPI_COMPLEX16, i_integer4 => MPI_INTEGER4, i_integer8 => MPI_INTEGER8, i_op_null => MPI_OP_NULL, &
@@ -44,6 +44,7 @@ module mpi_f08
   type(MPI_Request), parameter :: MPI_REQUEST_NULL = MPI_Request(i_request_null)
   type(MPI_Datatype), parameter :: MPI_DATATYPE_NULL = MPI_Datatype(i_datatype_null)
   type(MPI_Datatype), parameter :: MPI_BYTE = MPI_Datatype(i_byte)
+  type(MPI_Datatype), parameter :: MPI_PACKED = MPI_Datatype(i_packed)
   type(MPI_Datatype), parameter :: MPI_CHARACTER = MPI_Datatype(i_character)
   type(MPI_Datatype), parameter :: MPI_INTEGER = MPI_Datatype(i_integer)
   type(MPI_Datatype), parameter :: MPI_LOGICAL = MPI_Datatype(i_logical)
@@ -293,6 +294,7 @@ module mpi_f08
     end subroutine
     include 'mpi_f08_requests.h'
     include 'mpi_f08_begun.h'
+    include 'mpi_f08_packed.h'
     subroutine MPI_Bcast(buffer, count, datatype, root, comm, ierror)
       import :: MPI_Comm, MPI_Datatype
       !dir$ ignore_tkr(tkr) buffer

@@ -27,6 +27,7 @@
       integer, parameter :: MPI_REQUEST_NULL = 738197504
       integer, parameter :: MPI_DATATYPE_NULL = 201326592
       integer, parameter :: MPI_BYTE = 1275068685
+      integer, parameter :: MPI_PACKED = 1275068687
       integer, parameter :: MPI_CHARACTER = 1275068698
       integer, parameter :: MPI_INTEGER = 1275069467
       integer, parameter :: MPI_LOGICAL = 1275069469

@@ -10,6 +10,7 @@
 // provides: mpi_(irsend|send_init|ssend_init|rsend_init|recv_init|start|startall|request_free|get_count|abort|initialized|finalized|wtime|wtick)_
 // provides: mpi_comm_(rank|size|dup|split|free)_ mpi_cart_(create|coords|rank|shift|get|sub)_ mpi_dims_create_
 // provides: mpi_type_(contiguous|vector|create_hvector|indexed|create_indexed_block|create_struct|create_subarray)_
+// provides: mpi_(pack|unpack|pack_size)_
 // provides: mpi_(bsend|buffer_attach|buffer_detach|op_create|op_free|alltoallw)_
 // provides: mpi_type_(create_hindexed|create_resized|commit|free|size|get_extent)_ je_mpi_(same|other)_(comm|group|request|datatype|op)_
 extern "C" {
@@ -58,6 +59,9 @@ int MPI_Probe(int, int, int, OUT);
 int MPI_Iprobe(int, int, int, int *, OUT);
 int MPI_Reduce_scatter(IN, OUT, INT, int, int, int);
 int MPI_Alltoallw(IN, INT, INT, INT, OUT, INT, INT, INT, int);
+int MPI_Pack(IN, int, int, OUT, int, int *, int);
+int MPI_Unpack(IN, int, int *, OUT, int, int, int);
+int MPI_Pack_size(int, int, int, int *);
 int MPI_Buffer_attach(OUT, int);
 int MPI_Buffer_detach(OUT, int *);
 int MPI_Op_create(void (*)(OUT, OUT, int *, int *), int, int *);
@@ -120,6 +124,16 @@ void mpi_buffer_attach_(OUT buffer, INT bytes, int *error) { tell(error, MPI_Buf
 void mpi_buffer_detach_(OUT, int *bytes, int *error) {
   void *buffer;
   tell(error, MPI_Buffer_detach(&buffer, bytes));
+}
+
+void mpi_pack_(IN x, INT n, INT type, OUT packed, INT size, int *position, INT comm, int *error) {
+  tell(error, MPI_Pack(x, *n, *type, packed, *size, position, of_mpich(comm)));
+}
+void mpi_unpack_(IN packed, INT size, int *position, OUT y, INT n, INT type, INT comm, int *error) {
+  tell(error, MPI_Unpack(packed, *size, position, y, *n, *type, of_mpich(comm)));
+}
+void mpi_pack_size_(INT n, INT type, INT comm, int *size, int *error) {
+  tell(error, MPI_Pack_size(*n, *type, of_mpich(comm), size));
 }
 
 #define REDUCE(name, of) \
