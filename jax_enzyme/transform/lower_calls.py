@@ -2,8 +2,9 @@
 
 Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results,
 reductions of vectors and what moves their lanes become scalar calls with a rule each (`rules.table`), arithmetic,
-shuffles, and stores; texts that are copied, copies of as many bytes; what searches memory, and what says where a number
-in a text ends, gives a distance in that:
+shuffles, and stores; the next integer becomes a rounded number that is made an integer, which LLVM knows of constants;
+texts that are copied, copies of as many bytes; what searches memory, and what says where a number in a text ends, gives
+a distance in that:
 
     before    %r = call double @modf(double %x, ptr %p)
               %z = call { double, double } @cexp(double %a, double %b)
@@ -11,6 +12,7 @@ in a text ends, gives a distance in that:
               %c = call ptr @strcpy(ptr %to, ptr %from)
               %q = call ptr @memchr(ptr %memory, i32 %byte, i64 %size)
               %d = call double @strtod(ptr %text, ptr %end)
+              %m = call i64 @lround(double %x)
 
     after     %r = call double @je.modf_fraction.f64(double %x)
               %i = call double @llvm.trunc.f64(double %x)
@@ -37,6 +39,9 @@ in a text ends, gives a distance in that:
               %w = call i64 @je.number_length(ptr %text)
               %behind = getelementptr i8, ptr %text, i64 %w
               store ptr %behind, ptr %end
+              %near = call double @llvm.round.f64(double %x)
+              %i.near = fptosi double %near to i64
+              %m = freeze i64 %i.near
 
 The `je.*` functions are declarations that `rules.helpers.link` completes; their values are those of the original calls.
 A call that the module defines itself, or whose type is not the library's, stays.
@@ -276,6 +281,13 @@ def _modulo(site: _Site) -> Value:
     return site.formula("x0 + x1 if x0 < 0 and x1 > 0 or x0 > 0 and x1 < 0 else x0", site.math("fmod", x, y), y)
 
 
+def _next_integer(site: _Site) -> Value:
+    """As arithmetic that LLVM does of constants, and for vectors. Of what no integer is near to, the result is any."""
+    rounded = site.math("round", site.arguments[0])
+    integer = site.builder.cast("fptosi", rounded, site.call.type)
+    return site.builder.insert(I.Freeze(site.call.type, opcode="freeze", operands=[integer]))
+
+
 def _reduction(opcode: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         result, vector = site.arguments
@@ -316,6 +328,7 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "fortran_mod": lambda site: site.math("fmod", *site.arguments[:2]),
     "fortran_modulo": _modulo,
     "cpowi": _analytic("cpowi"),
+    **dict.fromkeys(("lround", "llround"), _next_integer),
     **{name: _formulas(texts) for name, texts in REAL_PARTS.items()},
     **{function.name: _analytic(function.name) for function in ANALYTIC},
 }
@@ -323,6 +336,7 @@ _INTRINSICS: Mapping[str, _Lowering] = {
     "sincos": _packed(_sincos),
     "modf": _packed(_modf),
     "frexp": _packed(_frexp),
+    **dict.fromkeys(("lround", "llround"), _next_integer),
     "vector.reduce.fadd": _reduction("fadd"),
     "vector.reduce.fmul": _reduction("fmul"),
     "vector.reduce.fmax": _chain("fmax"),
@@ -336,6 +350,7 @@ _SHAPES: Mapping[str, str] = {
     "posix_memalign": "i:pii", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
     "memchr": "p:pii", "strchr": "p:pi", "strrchr": "p:pi", "strstr": "p:pp",
     "strtod": "f:pp", "strtof": "f:pp",
+    "lround": "i:f", "llround": "i:f",
     "fortran_mod": "f:ffpi", "fortran_modulo": "f:ffpi", "cpowi": "c:ci",
     "cabs": "f:c", "carg": "f:c", "creal": "f:c", "cimag": "f:c", "conj": "c:c", "cproj": "c:c",
     "cmultiply": "c:cc", "cdivide": "c:cc", "cpow": "c:cc",

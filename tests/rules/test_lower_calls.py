@@ -35,6 +35,8 @@ declare double @modf(double, ptr)
 declare double @frexp(double, ptr)
 declare double @remquo(double, double, ptr)
 declare double @lgamma_r(double, ptr)
+declare i64 @lround(double)
+declare i32 @llvm.lround.i32.f64(double)
 declare void @sincos(double, ptr, ptr)
 declare void @sincosf(float, ptr, ptr)
 
@@ -75,6 +77,14 @@ define double @gamma(double %x) {
   %t = fmul double %f, %r
   ret double %t
 }
+define double @next(double %x) {
+  %l = call i64 @lround(double %x)
+  %i = call i32 @llvm.lround.i32.f64(double %x)
+  %s = trunc i64 %l to i32
+  %t = add i32 %s, %i
+  %f = sitofp i32 %t to double
+  ret double %f
+}
 define double @both(double %x) {
   %p = alloca double
   %q = alloca double
@@ -97,7 +107,9 @@ define float @single(float %x) {
 def test_results_through_pointers() -> None:
     module = lowered(POINTERS)
     names = set(calls(module))
-    assert names.isdisjoint({"modf", "frexp", "remquo", "lgamma_r", "sincos", "sincosf"})
+    assert names.isdisjoint(
+        {"modf", "frexp", "remquo", "lgamma_r", "lround", "llvm.lround.i32.f64", "sincos", "sincosf"}
+    )
     compiled = Compiled(module)
     for x in (2.75, -2.75, 3.0, 0.1, 1e300, -1e-300):
         rest, whole = math.modf(x)
@@ -105,6 +117,8 @@ def test_results_through_pointers() -> None:
         assert compiled["whole"](x) == whole
         fraction, exponent = math.frexp(x)
         assert compiled["joined"](x) == 16.0 * exponent + fraction
+    for x, near in ((2.5, 3), (-2.5, -3), (0.49999999999999994, 0), (-0.2, 0), (7.0, 7)):
+        assert compiled["next"](x) == 2 * near
     assert compiled["rest"](math.inf) == 0.0
     assert compiled["whole"](-math.inf) == -math.inf
     assert compiled["quotient"](7.25, 2.0) == 16.0 * 4 - 0.75
