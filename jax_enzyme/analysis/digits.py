@@ -37,7 +37,7 @@ ones iterations may meet, and the loop stays serial."""
 class Place:
     """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the
     `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, with what is
-    larger, and with all else."""
+    larger, and with all else. `written`: they may change."""
 
     still: Polynomial
     own: int
@@ -46,6 +46,7 @@ class Place:
     reach: Interval
     spread: Interval
     whole: Interval
+    written: bool
 
 
 def places_of(
@@ -116,7 +117,7 @@ def place_of(
         )
     except TooComplex:
         return None
-    return Place(still, own, tuple(large), alone, reach, spread, whole)
+    return Place(still, own, tuple(large), alone, reach, spread, whole, access.writes)
 
 
 def _is_bounded(atom: Iteration | Leaf) -> bool:
@@ -125,10 +126,16 @@ def _is_bounded(atom: Iteration | Leaf) -> bool:
 
 
 def overlap(places: list[Place]) -> str | None:
-    """Why iterations may meet; parts of the object that have no byte in common are looked at one by one."""
+    """Why iterations may meet; parts of the object that have no byte in common are looked at one by one, and those
+    that nothing is written to are not, as the row above of the rows that iterations change."""
     if any(p.still.terms != places[0].still.terms for p in places):
         return "it is touched in different ways"
-    rest = sorted(places, key=lambda p: p.whole.low)
+    written = [p.whole for p in places if p.written]
+    if not written:
+        return None
+    changed = _hull(written)
+    near = (p for p in places if p.whole.low <= changed.high and changed.low <= p.whole.high)
+    rest = sorted(near, key=lambda p: p.whole.low)
     while rest:
         part, end = [rest[0]], rest[0].whole.high
         for place in rest[1:]:

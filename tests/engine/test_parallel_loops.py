@@ -393,11 +393,11 @@ end subroutine""",
     ),
     "a collapsed stencil of Fortran's": Shared(
         """subroutine k(n, x, y)
-  integer, parameter :: m = 32
   integer, intent(in) :: n
-  real(8), intent(in) :: x(m, m, m)
-  real(8), intent(out) :: y(m, m, m)
-  integer :: i, j, l
+  real(8), intent(in) :: x(nint(n**(1d0/3)), nint(n**(1d0/3)), nint(n**(1d0/3)))
+  real(8), intent(out) :: y(nint(n**(1d0/3)), nint(n**(1d0/3)), nint(n**(1d0/3)))
+  integer :: i, j, l, m
+  m = nint(n**(1d0/3))
   y = x
   !$omp parallel do collapse(3)
   do l = 2, m - 1
@@ -412,6 +412,22 @@ end subroutine""",
         lang="fortran",
         n=32**3,
         all=True,
+    ),
+    "a column of a factorisation in parts, beside the row that all read": Shared(
+        """void k(int n, const double *x, double *y) {
+  enum { M = 40 };
+  for (int i = 0; i < n; i++) y[i] = x[i] + (i % (M + 1) ? 0 : M);
+  for (int j = 0; j < M; j++) {
+#pragma omp parallel for schedule(dynamic, 2)
+    for (int i = j; i < M; i++) {
+      double s = y[i * M + j];
+      for (int q = 0; q < j; q++) s -= y[i * M + q] * y[j * M + q];
+      y[i * M + j] = s / M;
+    }
+  }
+}""",
+        "pjv",
+        n=1600,
     ),
     "rows of a triangle": Shared(
         """void k(int n, const double *x, double *y) {
