@@ -20,7 +20,7 @@ from jax_enzyme.analysis.memo import Memo
 from jax_enzyme.analysis.phi_ranges import header_phi_range
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.quotients import division
-from jax_enzyme.analysis.ranges import Interval, Transfer, full_range, unsigned_range
+from jax_enzyme.analysis.ranges import Interval, Transfer, full_range, hull_of, unsigned_range
 from jax_enzyme.analysis.simulation import Simulation, simulate
 from jax_enzyme.analysis.trips import trip_count
 from jax_enzyme.classes import dataclass, replace
@@ -507,7 +507,14 @@ class Recurrences:
         if form.polynomial.is_atom(self.leaf(value)):
             return known
         found = self.bounds(form.polynomial, self.guards.at(home))
-        return known.meet(found) if form.signed or found.within(full) else known
+        known = known.meet(found) if form.signed or found.within(full) else known
+        loop = self.loops.loop_of.get(home)
+        if isinstance(value, I.Phi) and loop is not None and loop.header is home:
+            # As far as the conditions let it go that lead into the loop and round it: `i < n`, of `i += 96`.
+            ends = self.header_operands(value, loop) or ()
+            edges = [self.edge_range(v, block, home) for v, block in ends]
+            known = known.meet(hull_of(n for e in edges for n in (e.low, e.high))) if edges else known
+        return known
 
     def _refined(self, value: Value, conditions: Iterable[Condition], block: BasicBlock) -> Interval:
         known = self.range_of(value)
