@@ -11,7 +11,7 @@ from jax_enzyme.ad.device.report import reverse_report
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.ir.arrays import Vjp
 from tests.cuda.device import on_cpu, results
-from tests.cuda.test_device_threads import native
+from tests.cuda.test_device_threads import check, native
 
 _ROW = "int t = threadIdx.x; double s = 0; BODY y[t] = s * s;"
 _PLANE = """
@@ -53,6 +53,51 @@ def test_who_touches_a_place(body: str, way: str) -> None:
     form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
     (found,) = reverse_report(form, Vjp((True, False), (False, True))).accumulations
     assert found.way == way
+
+
+_TILE = """
+  __shared__ double s[8][9];
+  int c = blockIdx.x * 8 + threadIdx.x, r = blockIdx.y * 8 + threadIdx.y;
+  #pragma unroll
+  for (int j = 0; j < 8; j += 4) if (r + j < 13 && c < 11) s[threadIdx.y + j][threadIdx.x] = 2 * x[(r + j) * WIDTH + c];
+  __syncthreads();
+  c = blockIdx.y * 8 + threadIdx.x; r = blockIdx.x * 8 + threadIdx.y;
+  #pragma unroll
+  for (int j = 0; j < 8; j += 4) if (c < 13 && r + j < 11) y[(r + j) * 13 + c] = sin(s[threadIdx.x][COLUMN]);"""
+
+_TREE = """
+  __shared__ double s[32]; int t = threadIdx.x;
+  s[t] = sin(x[t]); __syncthreads();
+  if (FIRST) s[t] *= s[t + 8]; __syncthreads();
+  if (t < 4) s[t] *= s[t + 4];
+  __syncthreads(); if (t < 4) y[t] = s[t];"""
+
+
+@pytest.mark.parametrize(
+    ("body", "ways"),
+    [
+        ("for (int i = t; i < 45; i += 32) s += sin(x[blockIdx.x * 45 + i]);", ["no"]),
+        ("for (int i = t; i < 45; i += 32) s += sin(x[blockIdx.x * 44 + i]);", ["atomic"]),
+        ("for (int i = t; i < 45; i += 32) s += x[blockIdx.x * 45 + i] * x[blockIdx.x * 45 + 44 - i];", ["atomic"]),
+        (_TILE.replace("COLUMN", "threadIdx.y + j").replace("WIDTH", "11"), ["no", "plain"]),
+        (_TILE.replace("COLUMN", "(threadIdx.y + j) / 2").replace("WIDTH", "10"), ["atomic", "atomic"]),
+        (_TREE.replace("FIRST", "t < 8"), ["no", "plain", "plain", "plain"]),
+        (_TREE.replace("FIRST", "t < 9"), ["no", "atomic", "plain", "plain"]),
+    ],
+)
+def test_bounds_of_rows_and_tiles(body: str, ways: list[str]) -> None:
+    """What conditions leave of a row or a tile is no other block's; a tile's place that one thread loads is its own."""
+    shares = "__shared__" in body
+    source = body if shares else f"int t = threadIdx.x; double s = 0; {body} y[blockIdx.x * 32 + t] = s;"
+    signature = f"x: f64[143], out y: f64[{143 if shares else 96}]"
+    launch = ((8, 4), (2, 2)) if "threadIdx.y" in body else (32, 1 if shares else 3)
+    kernel = native(f"(const double *x, double *y) {{ {source} }}", signature, {}, *launch)
+    form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
+    found = reverse_report(form, Vjp((True, False), (False, True))).accumulations
+    of_input = {a.way for a in found if a.memory == "`x`"}
+    assert [of_input, *({a.way} for a in found if a.memory != "`x`")] == [{way} for way in ways]
+    if "atomic" not in ways:
+        check(kernel, np.linspace(0.1, 0.9, 143))
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ ELSEWHERE = {
     "ad.device.groups:_LONGEST": _SPEED,
     "ad.device.groups:_MOST": _SPEED,
     "ad.device.rows:_LONGEST": "rows in several parts",
+    "ad.device.ownership:_MOST_INDICES": "an addition is atomic then",
     "ad.device.axes:_MOST_NUMBERS": "an axis is not tabulated then, and its registers are terms of their own",
     "ad.device.shuffles:_MOST_MOVES": "tests/cuda/test_caps.py",
     "ad.device.sums:_MOST_REGISTERS": "tests/cuda/test_caps.py",

@@ -6,7 +6,7 @@ Those that never come by are left out, where conditions of the same axis say who
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 
 import numpy as np
@@ -40,6 +40,10 @@ class Digit:
     is_axis: bool
     low: int
     high: int
+    values: frozenset[Value] = frozenset()
+    """What it is made of, of an axis."""
+    axis: str = ""
+    """The one that is tabulated."""
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -64,10 +68,12 @@ def axes_of(value: Value) -> set[str] | None:
 
 
 class Axes:
-    """What threads have as numbers along each axis, (those of) blocks before those in a block."""
+    """What threads have as numbers along each axis, (those of) blocks before those in a block. With `of_block`, of the
+    threads of one block, whichever that is."""
 
-    def __init__(self, shape: Shape, recurrences: Recurrences) -> None:
-        self._extents = {axis: (shape.grid[n], shape.block[n]) for n, axis in enumerate("xyz")}
+    def __init__(self, shape: Shape, recurrences: Recurrences, of_block: bool = False) -> None:
+        self._extents = {axis: (1 if of_block else shape.grid[n], shape.block[n]) for n, axis in enumerate("xyz")}
+        self._of_block = of_block
         self.needed = {axis for axis, (blocks, threads) in self._extents.items() if blocks * threads > 1}
         self._tables: dict[str, dict[Value, Numbers | None]] = {axis: {} for axis in "xyz"}
         self._guards = recurrences.guards
@@ -78,10 +84,10 @@ class Axes:
         axes = axes_of(value)
         return axes.pop() if axes and len(axes) == 1 else None
 
-    def digits(self, axis: str, terms: Terms, blocks: Iterable[BasicBlock]) -> list[Digit] | None:
+    def digits(self, axis: str, terms: Terms, blocks: Iterable[BasicBlock], tabulated: bool) -> list[Digit] | None:
         """The terms of an axis: one, where it is tabulated. None where different threads may have one number."""
         count = prod(self._extents[axis])
-        if count > _MOST_NUMBERS:
+        if count > _MOST_NUMBERS or not tabulated:
             return self._registers(axis, terms)
         total = self._total(axis, terms)
         if total is None:
@@ -89,11 +95,38 @@ class Axes:
         come = np.zeros(count, np.bool_)
         for block in blocks:
             come |= self._come(axis, block)
-        found = np.sort(total[come])
+        found, values = np.sort(total[come]), frozenset(value for _, value in terms)
         if len(found) < 2:
-            return [Digit(1 << 62, True, int(n), int(n)) for n in found]
+            return [Digit(1 << 62, True, int(n), int(n), values, axis) for n in found]
         gap = int(np.diff(found).min())
-        return [Digit(gap, True, int(found[0]), int(found[-1]))] if gap else None
+        return [Digit(gap, True, int(found[0]), int(found[-1]), values, axis)] if gap else None
+
+    def apart(
+        self, axis: str, terms: Terms, parts: Sequence[tuple[int, int, Iterable[BasicBlock]]], exact: bool
+    ) -> tuple[int, int] | None:
+        """The first and last byte of all that threads with different numbers touch, if they stay apart: each touches
+        the parts (first byte, last byte, and the code that it has to come to for that), as far on as terms of a
+        tabulated axis take it. With `exact`, no byte is in two parts of one thread either. None otherwise."""
+        total = self._total(axis, terms)
+        if total is None or len(total) * len(parts) > _MOST_NUMBERS:
+            return None
+        starts, ends, numbers = [], [], []
+        for first, last, blocks in parts:
+            come = np.zeros(len(total), np.bool_)
+            for block in blocks:
+                come |= self._come(axis, block)
+            starts.append(total[come] + first)
+            ends.append(total[come] + last)
+            numbers.append(np.flatnonzero(come))
+        start, end, number = np.concatenate(starts), np.concatenate(ends), np.concatenate(numbers)
+        order = np.argsort(start, kind="stable")
+        start, number, reached = start[order], number[order], np.maximum.accumulate(end[order])
+        if not len(start):
+            return None
+        meets = start[1:] <= reached[:-1]
+        if (meets & (exact | (number[1:] != number[:-1]))).any():
+            return None
+        return int(start[0]), int(reached[-1])
 
     def runs(self, axis: str, terms: Terms, conditions: Iterable[tuple[Value, bool]]) -> list[Run] | None:
         """What terms of an axis come to for those of its numbers that meet some conditions, all of which come by: the
@@ -191,7 +224,7 @@ class Axes:
             extent = extents.pop(name.removeprefix(REGISTER).partition(".")[0], None)
             if extent is None or factor <= 0:
                 return None
-            found.append(Digit(factor, True, 0, factor * (extent - 1)))
+            found.append(Digit(factor, True, 0, factor * (extent - 1), frozenset({value})))
         return found if all(extent == 1 for extent in extents.values()) else None
 
     @remembered
@@ -212,7 +245,8 @@ class Axes:
         def register(call: I.Call) -> Numbers | None:
             if call.callee.name == f"{REGISTER}tid.{axis}":
                 return np.tile(np.arange(threads, dtype=np.int64), blocks)
-            return np.repeat(np.arange(blocks), threads) if call.callee.name == f"{REGISTER}ctaid.{axis}" else None
+            is_block = call.callee.name == f"{REGISTER}ctaid.{axis}" and not self._of_block
+            return np.repeat(np.arange(blocks), threads) if is_block else None
 
         found = evaluated(value, self._tables[axis], register)
         return None if found is None else np.broadcast_to(found, blocks * threads)

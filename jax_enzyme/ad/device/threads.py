@@ -2,7 +2,8 @@
 
     object                      who touches it              its shadow
     local array                 this thread                 plain loads and stores
-    shared variable             the threads of a block      in shared memory; added to atomically
+    shared variable             the threads of a block      in shared memory; added to atomically, but where one thread
+                                                            loads a place between two barriers
     buffer                      all threads                 added to atomically
 
 A store is to memory that no other thread touches before the next barrier, unless the kernel has a race. So the reverse
@@ -142,6 +143,8 @@ class GridThreads(Execution):
     def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
         if not self.shares(item):
             return "plain", "it is this thread's own memory"
+        if isinstance(instruction, I.Load) and self._in_block(facts).is_loaded_by_one(instruction):
+            return "plain", "no two threads of a block read one place"
         hindrance = self.ownership(facts).hindrance(item)
         if hindrance is None:
             once = isinstance(instruction, I.Load) and self._touches_once(
@@ -162,7 +165,10 @@ class GridThreads(Execution):
         """Which loads are of places that a warp shares, so that others add to their shadows too."""
 
         def shared(load: I.Load) -> bool:
-            return all(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0]))
+            objects = facts.points_to.of(load.operands[0])
+            return all(self.adds_atomically(facts, o) for o in objects) and not self._in_block(facts).is_loaded_by_one(
+                load
+            )
 
         def constant(objects: frozenset[MemoryObject]) -> bool:
             return self._written(facts).isdisjoint(objects | {facts.points_to.unknown})
@@ -179,6 +185,11 @@ class GridThreads(Execution):
     def ownership(self, facts: Facts) -> Ownership:
         """Which places only one thread touches."""
         return Ownership(facts, recurrences_of(facts), self.shape)
+
+    @remembered
+    def _in_block(self, facts: Facts) -> Ownership:
+        """Which places of shared variables only one thread of a block loads."""
+        return Ownership(facts, recurrences_of(facts), self.shape, of_block=True)
 
     @remembered
     def convergence(self, facts: Facts) -> Convergence:
@@ -199,6 +210,8 @@ class GridThreads(Execution):
             store_number(builder, adjoint, pointer, element_alignment(adjoint.type, load.align))
             return True
         if not any(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0])):
+            return False
+        if self._in_block(facts).is_loaded_by_one(load):
             return False
         if isinstance(adjoint.type, T.StructType | T.ArrayType):
             raise facts.refused(load, SHARED_STRUCTURE)
