@@ -194,9 +194,9 @@ class _Spread:
             case I.Load() | I.Store() if given[-1] in self._values:
                 return not self._activity.varied_objects.isdisjoint(self._points_to.of(given[-1]))
             case I.CallBase() if not is_defined_call(instruction):
-                return instruction in self._activity.varied or self._activity_of(instruction)
+                return self._activity.value(instruction) or self._activity_of(instruction)
             case _:
-                return instruction.opcode not in _ADDS and instruction in self._activity.varied
+                return instruction.opcode not in _ADDS and self._activity.value(instruction)
 
     def _chosen(self, branch: I.Instruction) -> Collection[Value] | None:
         """The values that depend on which way a branch goes; None where something else does besides them and what is
@@ -216,7 +216,7 @@ class _Spread:
         used = uses(function)
         found: set[I.Instruction] = {i for b in joins for i in b.instructions if isinstance(i, I.Phi)}
         found.update(i for i in inside if any(user not in inside for user, _ in used.get(i, ())))
-        return None if any(i in self._activity.varied for i in found) else found
+        return None if any(map(self._activity.value, found)) else found
 
     @staticmethod
     def _is_silent(instruction: I.Instruction) -> bool:

@@ -310,6 +310,19 @@ def test_what_a_second_run_finds(name: str, tmp_path: Path, monkeypatch: pytest.
             derivative(x)
 
 
+def test_times_that_are_computed_with_for_printing_alone() -> None:
+    """They lie where numbers that vary do, as far as is known, but no output depends on what is printed."""
+    source = HEADER + "#include <time.h>\n" + RECURSIVE
+    source += """double k(const double *x) {
+        double *all = malloc(4 * sizeof *all), c = deep(*x, 3);
+        for (int i = 0; i < 3; i++) all[i] = c * i;
+        all[3] = clock();
+        for (int i = 0; i < 3 + (*x > 0); i++) printf("%g\\n", all[i] * 1000);
+        return c; }"""
+    k = je.kernel(source, "k", "x: f64[1] -> f64", lang="c")
+    np.testing.assert_allclose(jax.grad(k)(jnp.array([0.9])), [jax.grad(lambda x: _deep(x, 3))(0.9)], rtol=1e-12)
+
+
 def _deep(x: jax.Array | float, n: int) -> jax.Array | float:
     return x if n <= 0 else _deep(x * x * 1.1, n - 1) * _deep(x, n - 2)
 
