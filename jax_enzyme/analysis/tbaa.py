@@ -64,7 +64,7 @@ def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, M
     if name == _OURS:
         return [READS_INTEGER]
     if name:
-        return [_named_access(name, _MEMORY)]
+        return [_named_access(name, _MEMORY, member=is_member(module, instruction))]
     kind = copied_type(module, instruction) if isinstance(instruction, I.CallBase) else None
     return number_access(kind) if kind is not None else []
 
@@ -91,13 +91,16 @@ def _of_numbers(type_: T.Type, where: str) -> list[tuple[str, MDValue]]:
 
 
 @cache
-def _named_access(name: str, where: str) -> tuple[str, MDNode]:
+def _named_access(name: str, where: str, *, member: bool = False) -> tuple[str, MDNode]:
     """Both kinds of memory lie below one type of the name, which is what LLVM says of a copy from one to the other;
-    integers of the program's, below that of our own integers, which a copy of the one as the other is of."""
+    integers of the program's, below that of our own integers, which a copy of the one as the other is of. A `member`
+    lies below an integer of its name, as in `let_numbers_meet`."""
     tree = _KEPT if name in _INTEGERS else MDNode(operands=[MDString(f"jax_enzyme {name}")])
     both = MDNode(operands=[MDString(name), tree, _ZERO])
     kept = MDNode(operands=[MDString(where), both, _ZERO])
     kind = MDNode(operands=[MDString(name), kept, _ZERO])
+    if member:
+        kind = MDNode(operands=[MDString(name), kind, _ZERO])
     return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
 
 
@@ -275,11 +278,14 @@ def copied_type(module: Module, call: I.Instruction) -> T.Type | None:
 
 def is_on_tape(module: Module, access: I.Instruction) -> bool | None:
     """Whether an access is one of a tape, or certainly not; None where that is not said."""
-    kind = _accessed_node(module, dict(access.metadata).get("tbaa"))
-    above = resolve(module, kind.operands[1]) if kind is not None and len(kind.operands) > 1 else None
-    where = above.operands[0] if above is not None and above.operands else None
     texts = {_TAPE: True, _MEMORY: False}
-    return texts.get(where.text) if isinstance(where, MDString) else None
+    kind = _accessed_node(module, dict(access.metadata).get("tbaa"))
+    for _ in range(2):  # a member lies below an integer
+        kind = resolve(module, kind.operands[1]) if kind is not None and len(kind.operands) > 1 else None
+        name = kind.operands[0] if kind is not None and kind.operands else None
+        if isinstance(name, MDString) and name.text in texts:
+            return texts[name.text]
+    return None
 
 
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:
