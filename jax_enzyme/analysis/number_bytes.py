@@ -78,8 +78,7 @@ class Bytes:
 
     def is_elsewhere(self, other: Bytes) -> bool:
         """Whether they certainly have none."""
-        is_other_memory = self.on_tape is not None and other.on_tape is not None and self.on_tape != other.on_tape
-        return is_other_memory or not self.meets(other)
+        return {self.on_tape, other.on_tape} == {True, False} or not self.meets(other)
 
     def certainly_meets(self, other: Bytes) -> bool:
         """Whether they have, as far as that can be told."""
@@ -581,13 +580,11 @@ class NumberBytes:
         is_same = part.number == other.number and part.size == other.size
         if is_same or part.whole or other.whole or part.is_elsewhere(other):
             return True
-        meets = part.certainly_meets(other)
-        if meets and any(not any(map(p.certainly_meets, self._parts(o))) for o, p in places if o is not item):
-            return True
+        others = (p for o, p in places if o is not item and not any(map(p.certainly_meets, self._parts(o))))
         integer, number = (other, part) if part.number else (part, other)
-        if integer.member and number.is_of_array_behind(integer, self._parts(item)):
-            return True
-        return self._are_never_read_as(item, part, other)
+        is_behind = integer.member and number.is_of_array_behind(integer, self._parts(item))
+        is_alone = is_behind or (part.certainly_meets(other) and any(others))
+        return is_alone or self._are_never_read_as(item, part, other)
 
     def are_mistaken(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether two parts of an object that are accessed by different types are taken to be one, though it is not
