@@ -310,7 +310,7 @@ entry:
   ret float %value
 }
 
-; The last digit of a number; 0 for numbers below the least normal one.
+; The last digit of a number, with its sign: what its bits, plus one, are more; 0 below the least normal number.
 define internal double @je.digit_size.f64(double %x) nounwind willreturn memory(none) {
 entry:
   %bits = bitcast double %x to i64
@@ -325,11 +325,13 @@ entry:
   %small = select i1 %is.normal, i64 %normal, i64 %single
   %is.zero = icmp eq i64 %exponent, 0
   %size = select i1 %is.zero, i64 0, i64 %small
-  %result = bitcast i64 %size to double
+  %sign = and i64 %bits, -9223372036854775808
+  %signed = or i64 %size, %sign
+  %result = bitcast i64 %signed to double
   ret double %result
 }
 
-; The last digit of a number; 0 for numbers below the least normal one.
+; The last digit of a number, with its sign: what its bits, plus one, are more; 0 below the least normal number.
 define internal float @je.digit_size.f32(float %x) nounwind willreturn memory(none) {
 entry:
   %bits = bitcast float %x to i32
@@ -344,7 +346,9 @@ entry:
   %small = select i1 %is.normal, i32 %normal, i32 %single
   %is.zero = icmp eq i32 %exponent, 0
   %size = select i1 %is.zero, i32 0, i32 %small
-  %result = bitcast i32 %size to float
+  %sign = and i32 %bits, -2147483648
+  %signed = or i32 %size, %sign
+  %result = bitcast i32 %signed to float
   ret float %result
 }
 

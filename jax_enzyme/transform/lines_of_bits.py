@@ -21,7 +21,8 @@ The bits of a number, as an integer, grow in proportion to it between two powers
 exponentials and powers are approximated. The values are the integers', as before; the rules (`rules.intrinsics`) say
 what the lines' slopes are. What rounding leaves of either number has to be `SURE` digits: with less, a step of the
 integer is one of the program. Where digits choose something, or the rounded number is used otherwise, they may be the
-first ones of a number whose others come in elsewhere: nothing is said then.
+first ones of a number whose others come in elsewhere: nothing is said then. Nor of bits that are multiplied, or cut, so
+that the integer wraps several times within an octave: those are a key's, or a random number's.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
+from jax_enzyme.analysis.flow import flow
 from jax_enzyme.analysis.number_fields import SURE, NumberFields
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
@@ -37,10 +39,11 @@ from jax_enzyme.ir.builder import Builder, const_float
 from jax_enzyme.ir.module import Function, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import PURE, Declarations
+from jax_enzyme.rules.table import standard
 from jax_enzyme.transform.rewriting import locate, substitute
 
 _STEEPEST = 4
-"""Bits that are multiplied by more than this are scattered, as those of a key."""
+"""Bits that are multiplied by more than this are scattered, as those of a key, whatever is cut of them later."""
 _SATURATING = ("llvm.fptosi.sat.", "llvm.fptoui.sat.")
 
 
@@ -57,9 +60,13 @@ class _Line:
 
     def is_fine(self, digits: int) -> bool:
         """Whether rounding leaves enough of the number."""
-        coarsest = Fraction(1 << digits - SURE)
-        steep = abs(self.slope)
-        return not self.of_bits or (0 < steep <= _STEEPEST and self.step / steep <= coarsest)
+        return not self.of_bits or self.step / abs(self.slope) <= 1 << digits - SURE
+
+    def fits(self, bits: int) -> bool:
+        """Whether an integer of so many bits wraps but a few times where the number's bits wrap once."""
+        number = T.scalar(self.number.type)
+        assert isinstance(number, T.FloatType)
+        return not self.of_bits or abs(self.slope) * Fraction(2) ** (8 * number.size - bits) <= _STEEPEST
 
 
 def name_lines(function: Function, declarations: Declarations) -> bool:
@@ -69,12 +76,16 @@ def name_lines(function: Function, declarations: Declarations) -> bool:
     if not found:
         return False
     users, fields = uses(function), NumberFields(function)
+    firsts = {line.links[0] for line in found.values()}
 
     def is_alone(cast: I.Instruction, line: _Line) -> bool:
         if line.of_bits:
             return not fields.digits_choose
         *between, last = line.links
-        return all(len(users[v]) == 1 for v in between) and all(u in found for u, _ in users[last])
+        if not all(len(users[v]) == 1 for v in between) or not all(u in found for u, _ in users[last]):
+            return False
+        rounded = (u for u, i in users[line.number] if not isinstance(u, I.Compare) and i not in flow(u, standard()))
+        return all(u in firsts for u in rounded)
 
     named = {cast: line for cast, line in found.items() if is_alone(cast, line)}
     homes = {i: b for b in function.blocks for i in b.instructions}
@@ -123,7 +134,7 @@ def _line(value: Value) -> _Line | None:
                 return None
     for step in reversed(way):
         line = _further(line, step)
-        if line is None:
+        if line is None or not line.fits(width(step.type)):
             return None
     return line
 
@@ -132,8 +143,7 @@ def _further(line: _Line, by: I.Instruction) -> _Line | None:
     """What one operation makes of a line; None: nothing that is known."""
     links, number = (*line.links, by), line.number
     if isinstance(by, I.Cast):
-        lost = width(by.operands[0].type) - width(by.type)
-        if lost > 0 and not (line.of_bits and line.slope <= Fraction(1, 1 << lost)):
+        if by.opcode == "trunc" and not line.of_bits:
             return None
         return _Line(number, line.of_bits, line.slope, line.step, links)
     first, second = map(int_value, by.operands)

@@ -51,6 +51,7 @@ SMOOTH = (
     "return number((int64_t)(6497320848556798.0 * x + 4606794787981047000.0)) + x;",
     "double m = number((bits(x) & 0xfffffffffffff) | 0x3fe0000000000000);\n"
     "return (int64_t)bits(x) * 0x1p-52 - 124.2255 - 1.49803 * m - 1.72588 / (0.3520887 + m);",
+    "return (int64_t)bits(-x) * 0x1p-52 + number((int64_t)bits(-x) / 2 - (1ll << 61));",
     "double s = 0; uint64_t u = bits(x); for (int i = 0; i < 3; i++) { u += 1ull << 52; s += sin(number(u)); }\n"
     "return s;",
     "double y = sin(x) + 2; return number((bits(x * x) & 0xfff0000000000000) | (bits(y) & 0xfffffffffffff));",
@@ -127,6 +128,18 @@ REFUSED = {
     "product_as_a_sum": ("f64", "return number(bits(x) + bits(x + 1) - (1023ull << 52));", BITS),
     "bits_of_two_numbers": ("f64", "return (double)(int64_t)(bits(x) - bits(x * x));", BITS),
     "bits_that_are_scattered": ("f64", "return (double)(int64_t)(bits(x) * 6364136223846793005);", BITS),
+    "bits_that_are_scattered_and_cut": (
+        "f64", "return (double)((int64_t)(bits(x) * 6364136223846793005) >> 61);", BITS
+    ),
+    "first_bits_that_are_scattered": (
+        "f64", "return (double)((int)((uint32_t)(bits(x) >> 32) * 1103515245u) >> 29);", BITS
+    ),
+    "exponential_beside_the_rest": (
+        "f64",
+        "double z = x * 0x1p32, r = z - floor(z);\n"
+        "return number(((uint64_t)(int64_t)z << 20) + (1023ull << 52)) * (1 + r * 1e-9);",
+        MADE,
+    ),
     "bits_that_choose": (
         "f64",
         "static const double t[16] = {1, 2, 3}; uint64_t u = bits(x);\n"

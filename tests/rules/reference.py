@@ -27,7 +27,7 @@ def _fraction(x: Any) -> Any:
 
 
 def _digit(x: Any) -> Any:
-    return mpf(2) ** (_exponent(x) - 53)
+    return mpmath.sign(x) * mpf(2) ** (_exponent(x) - 53)
 
 
 def _trunc(x: Any) -> Any:
