@@ -79,6 +79,11 @@ _TREE = """
         ("for (int i = t; i < 45; i += 32) s += sin(x[blockIdx.x * 45 + i]);", ["no"]),
         ("for (int i = t; i < 45; i += 32) s += sin(x[blockIdx.x * 44 + i]);", ["atomic"]),
         ("for (int i = t; i < 45; i += 32) s += x[blockIdx.x * 45 + i] * x[blockIdx.x * 45 + 44 - i];", ["atomic"]),
+        # What conditions leave of a row is as long as what they leave of the next one, by other threads.
+        (
+            "for (int k = 0; k < 3; k++) { if (t) s += sin(x[k * 32 + t]); if (t < 31) s += x[k * 32 + t + 33]; }",
+            ["atomic"],
+        ),
         (_TILE.replace("COLUMN", "threadIdx.y + j").replace("WIDTH", "11"), ["no", "plain"]),
         (_TILE.replace("COLUMN", "(threadIdx.y + j) / 2").replace("WIDTH", "10"), ["atomic", "atomic"]),
         (_TREE.replace("FIRST", "t < 8"), ["no", "plain", "plain", "plain"]),
@@ -90,7 +95,7 @@ def test_bounds_of_rows_and_tiles(body: str, ways: list[str]) -> None:
     shares = "__shared__" in body
     source = body if shares else f"int t = threadIdx.x; double s = 0; {body} y[blockIdx.x * 32 + t] = s;"
     signature = f"x: f64[143], out y: f64[{143 if shares else 96}]"
-    launch = ((8, 4), (2, 2)) if "threadIdx.y" in body else (32, 1 if shares else 3)
+    launch = ((8, 4), (2, 2)) if "threadIdx.y" in body else (32, 3 if "blockIdx" in body else 1)
     kernel = native(f"(const double *x, double *y) {{ {source} }}", signature, {}, *launch)
     form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
     found = reverse_report(form, Vjp((True, False), (False, True))).accumulations

@@ -312,11 +312,16 @@ def _in_one_step(parts: list[_Part], gap: int) -> tuple[list[_Part], int]:
     loop begins with, and how much further it goes; as they are, where they do not fit into one step so."""
     start = min(p.first for p in parts)
     steps = [(p.first - start) // gap for p in parts]
-    moved = _joined(
-        (_Part(p.first - n * gap, p.last - n * gap, p.members) for p, n in zip(parts, steps, strict=True)), 0
-    )
-    fits = max(p.last for p in moved) - start < gap and not _meet(moved)
-    return (moved, max(steps) * gap) if fits else (parts, 0)
+    moved: dict[tuple[int, int, frozenset[int]], _Part] = {}
+    for part, n in zip(parts, steps, strict=True):
+        first, last = part.first - n * gap, part.last - n * gap
+        # Conditions may leave two parts as much of different numbers: those are the same whose accesses are.
+        alike = first, last, frozenset(m.first - n * gap for m in part.members)
+        before = moved[alike].members if alike in moved else ()
+        moved[alike] = _Part(first, last, before + part.members)
+    found = sorted(moved.values(), key=lambda p: (p.first, p.last))
+    fits = max(p.last for p in found) - start < gap and not _meet(found)
+    return (found, max(steps) * gap) if fits else (parts, 0)
 
 
 def _loop_digits(group: Iterable[_Places]) -> Iterator[Digit]:

@@ -1,1 +1,0 @@
-<bound method Report.ir of Report on f (4 functions)>
