@@ -103,7 +103,8 @@ class Bytes:
         """Whether this is an element of an array that only seems to begin at a member in front of it, `s->d[s->n - 1]`:
         by an index that knows nothing of the member, where one of the other numbers there begins behind that."""
         step, steps = self.at.modulus, member.at.modulus
-        if self.whole or self.widened or step == 0 or steps == step or steps % step:
+        is_bounded = self.at.last is not None  # goes over all its places
+        if self.whole or self.widened or is_bounded or step == 0 or steps == step or steps % step:
             return False
         alike = (o for o in others if o.number and o.typed and (o.at - self.at).offset % step == 0)
         return any(o.begins_apart(member) and (o.start or 0) > (member.start or 0) for o in alike)

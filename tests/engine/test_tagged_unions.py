@@ -446,6 +446,8 @@ double f(int n, const int *at, const double *x) {{
         "((float *)a)[13] = (float)(x[0] * x[1]);",
         "s = ((float *)a)[13];",
         "((float *)a)[at[0]] *= 2;",
+        "struct { int n, m; double d[7]; } *r = (void *)a;"
+        " for (int k = 0; k < 3; k++) r->m += 1 << 20, r->d[k] *= 2, s += a[k];",
     ],
 )
 def test_words_of_numbers_at_places_that_nobody_knows_are_refused(change: str) -> None:
