@@ -149,30 +149,58 @@ def test_a_residual_of_zero_has_a_hessian() -> None:
 
 
 def test_what_a_select_drops_is_masked_by_its_condition() -> None:
-    """A factor that is infinite spoils nothing, and neither it nor its product is asked for (decision 22)."""
+    """A product with a number of the kernel's is not asked for (decision 22)."""
     source = """
-    void f(int n, double a, const double *x, const double *y, double *z) {
+    void f(int n, int k, const double *x, double *z) {
         for (int i = 0; i < n; i++) {
-            double held = a * (y[i] * x[i]), best = held > 1 ? held : y[i];
+            double a = 1 / (k + 1.0), held = a * (x[i] + 1), best = held > 1 ? held : x[i];
             z[i] = best < 5 ? best * a : 3;
         }
     }
-    void used(int n, double a, const double *x, const double *y, double *z) {
-        for (int i = 0; i < n; i++) {
-            double held = a * (y[i] * x[i]), best = held > 1 ? held * held : y[i];
-            z[i] = best + held;
+    """
+    x = np.array([np.inf, 0.5, 4, 9, 0])
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "n: i32, k: i32, x: f64[n], out z: f64[n]", lang="c")
+        slope = jax.grad(lambda x: f(1, x).sum())(x)
+        np.testing.assert_allclose(slope, [0, 0.5, 0.25, 0, 0.5], rtol=1e-14)
+        assert "fcmp uno" not in f.inspect(1, x).ir("pullback")
+
+
+def test_what_is_used_first_and_dropped_later_sends_nothing_on() -> None:
+    """A product that is infinite where a select uses it, and that a later one leaves out or that saturates."""
+    source = """
+    #include <math.h>
+    double nearest(const double *x, const double *w) {
+        double d[9], s = 0;
+        for (int i = 0; i < 9; i++) { double t = w[i % 3] * x[i / 3]; d[i] = i % 4 ? fmax(t, 0.1) : 1e9; }
+        for (int i = 0; i < 3; i++) {
+            double m = INFINITY;
+            for (int j = 0; j < 3; j++) m = d[3 * i + j] < m ? d[3 * i + j] : m;
+            s += m;
         }
+        return s;
+    }
+    double safe(const double *x, const double *w) {
+        double q[3], s = 0;
+        for (int i = 0; i < 3; i++) { double a = w[i] * (1 / fabs(x[i])); q[i] = a > 0 ? a : 0.1 * a; }
+        for (int i = 0; i < 3; i++) s += x[i] != 0 ? q[i] * w[i] : 0;
+        return s;
+    }
+    double saturated(const double *x, const double *w) {
+        double s = 0;
+        for (int i = 0; i < 3; i++) { double e = exp(x[i]), g = w[i] > 1 ? e : e * w[i]; s += 1 / (1 + g); }
+        return s;
     }
     """
-    x, y = np.array([np.inf, 0.5, 4, 9, 0]), np.array([-1.0, 0.5, 1, 2, 0])
-    signature = "n: i32, a: f64, x: f64[n], y: f64[n], out z: f64[n]"
-    with jax.enable_x64(True):
-        f, used = (je.kernel(source, name, signature, lang="c") for name in ("f", "used"))
-        slopes = jax.grad(lambda *v: f(*v).sum(), (0, 1, 2))(0.5, x, y)
-        expected = (-1 + 0.5 + 2 * 0.5 * 4 * 1, [0, 0, 0.25, 0, 0], [0.5, 0.5, 1, 0, 0.5])
-        for slope, exact in zip(slopes, expected, strict=True):
-            np.testing.assert_allclose(slope, exact, rtol=1e-14)
-        assert all("fcmp uno" not in kernel.inspect(0.5, x, y).ir("pullback") for kernel in (f, used))
-        je.check_grads(lambda *v: used(*v), (0.5, np.linspace(0.5, 3, 9), np.linspace(2, 0.3, 9)), order=2)
-        second = jax.jacfwd(jax.grad(lambda a: f(a, x[1:], y[1:]).sum()))(0.5)
-        np.testing.assert_allclose(second, 2 * 4, rtol=1e-14)
+    cases = [
+        ("nearest", ([1, 2, 0.5], [3, np.inf, 1.5]), [1.5, 1.5, 3], [0.5, 0, 3]),
+        ("safe", ([0, 2, 0.5], [0.7, 2, 0.5]), [0, -1, -1], [0, 2, 2]),
+        ("saturated", ([1000, 0, 0], [0.5, 1, 2]), [0, -0.25, -0.25], [0, -0.25, 0]),
+    ]
+    with jax.enable_x64(True), pytest.warns(je.ShortcutWarning):
+        for name, given, *expected in cases:
+            f = je.kernel(source, name, "x: f64[3], w: f64[3] -> f64", lang="c")
+            for slope, exact in zip(
+                jax.grad(f, (0, 1))(*(np.array(g, np.float64) for g in given)), expected, strict=True
+            ):
+                np.testing.assert_allclose(slope, exact, rtol=1e-14, err_msg=name)

@@ -30,13 +30,14 @@ from jax_enzyme.ad.facts.functions import Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
@@ -345,7 +346,8 @@ class Adjoints:
             if (environment or known) and self._dropped.may_be(instruction):
                 factor = partial.name if isinstance(partial, Var) else None
                 fixed = environment[factor] if factor and self._is_fixed(names[factor], instruction) else None
-                term = self._dropped.masked(term, adjoint, factor is not None, fixed)
+                setting = fixed is not None and factor is not None and self._is_setting(names[factor])
+                term = self._dropped.masked(term, adjoint, fixed, setting)
             self.add(operand, term)
 
     def _is_fixed(self, value: Value, instruction: I.Instruction) -> bool:
@@ -354,6 +356,12 @@ class Adjoints:
         loop = self._code.loop_of(home[instruction][0])
         inside = loop is not None and isinstance(value, I.Instruction) and value in home and home[value][0] in loop
         return loop is not None and not inside
+
+    @remembered
+    def _is_setting(self, value: Value) -> bool:
+        """Whether a value is computed of the kernel's numbers alone, of no array's."""
+        parts = reached([value], made_of)
+        return not any(isinstance(p, I.Load) or (isinstance(p, I.CallBase) and not is_memory_free(p)) for p in parts)
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {

@@ -6,9 +6,9 @@
 
 LLVM makes branches into selects, moves quotients out of loops, and then computes `sqrt(x)` of negative x as well: the
 cotangent there is an exact zero, which an infinite partial must not spoil. Where selects of one block alone use a
-value, their conditions say when it is dropped, and the mask costs next to nothing. A used factor that is no finite
-number spoils its product anyway; a partial that is more than a factor, as that of a root, may be infinite where its
-value is not, and is asked for together with the cotangent (decision 22).
+value, their conditions say when it is dropped, and the mask costs next to nothing: that is for factors that are made of
+the kernel's own numbers, as a discount is. Any other partial may be infinite at one place, where the cotangent is 0 for
+another reason (a later choice, or 1 / (1 + w)), and is asked for together with it (decision 22).
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Dropped:
             when = self._either(self._uses[value], when)
         self._uses[value] = when
 
-    def masked(self, term: Value, adjoint: Value, is_factor: bool, fixed: Value | None) -> Value:
+    def masked(self, term: Value, adjoint: Value, fixed: Value | None, is_setting: bool) -> Value:
         """A term of the instruction's operand, a partial times an `adjoint`, which is nothing where the instruction is
-        dropped. `is_factor` says that the partial is a value that is multiplied by, `fixed` is that one where no
-        iteration changes it."""
+        dropped. `fixed` is the partial where it is a value that is multiplied by and that no iteration changes,
+        `is_setting` says of it that no array's numbers are in it."""
         builder = self._sources.builder
-        if is_factor and self._here is not None:
+        if is_setting and self._here is not None:
             return term if self._here is _ALWAYS else builder.select(self._here, term, zero(term.type))
         return self._unless_spoilt(term, adjoint, fixed)
 
