@@ -140,7 +140,8 @@ def let_numbers_meet(module: Module) -> None:
     members of structures, which integers may be either of. An integer that is a member itself, and no element of an
     array, of a structure that holds other things as well has a type of its own in the chain, of the same name
     (`is_member`): a structure of integers alone may stand for the words of a number. Of structures that end in an array
-    of no length clang's metadata tells nothing, and their addresses do.
+    of no length clang's metadata tells nothing, and their addresses do. A number at a distance from a member, as in
+    `(&v.x)[i]`, may be in another one, though clang calls it the member.
 
         before    char <- int, char <- long, char <- double
         after     char <- int <- int <- long <- long <- double
@@ -168,7 +169,8 @@ def let_numbers_meet(module: Module) -> None:
         for instruction in function.instructions():
             found = dict(instruction.metadata)
             tag = resolve(module, found.get("tbaa"))
-            if tag is not None and _accessed_name(module, tag) in _INTEGERS:
+            name = _accessed_name(module, tag) if tag is not None else ""
+            if tag is not None and (name in _INTEGERS or (name in _FLOATS and _leaves_its_member(instruction))):
                 base, kind = (resolve(module, node) for node in tag.operands[:2])
                 if kind is None:
                     continue
@@ -188,6 +190,18 @@ def _is_made_of(module: Module, structure: MDNode | None, names: Container[str])
         return name.text in names
     members = [resolve(module, node) for node in structure.operands[1::2]]
     return bool(members) and all(_is_made_of(module, member, names) for member in members)
+
+
+def _leaves_its_member(access: I.Instruction) -> bool:
+    """Whether an address is computed by an index from that of a member."""
+    address = access.operands[-1] if isinstance(access, I.Load | I.Store) else None
+    while isinstance(address, I.GetElementPtr):
+        base = address.operands[0]
+        is_of_member = isinstance(base, I.GetElementPtr) and len(base.operands) > 2
+        if is_of_member and int_value(address.operands[1]) != 0:
+            return True
+        address = base
+    return False
 
 
 def _is_addressed(layout: DataLayout, access: I.Load | I.Store) -> bool:

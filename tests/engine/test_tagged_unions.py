@@ -424,6 +424,22 @@ def test_numbers_are_moved_by_integers_as_they_are_meant(move: str) -> None:
     je.check_grads(f, (X,), order=1)
 
 
+def test_members_are_reached_from_the_first_one() -> None:
+    """Clang calls `(&v.x)[k]` the member `x`, so that LLVM took away what was stored in the others."""
+    f = kernel(
+        """struct v { double x, y, z; }; struct w { struct v a, b; };
+    double f(int n, const double *x) {
+      struct v v = {x[0], x[1], x[2]}; struct w w = {{x[1], 2, 3}, {x[2], 2, 3}}; double s = 0;
+      for (int k = 0; k < 3; k++) s += (&v.x)[k] * (&v.x)[k];
+      for (int k = 0; k < 2; k++) s += (&w.a)[k].x * x[k];
+      return s;
+    }""",
+        "c",
+    )
+    assert np.isclose(f(X), (X[:3] ** 2).sum() + X[1] * X[0] + X[2] * X[1])
+    je.check_grads(f, (X,), order=1)
+
+
 _AT_DATA = """#include <stdlib.h>
 double f(int n, const int *at, const double *x) {{
   double a[8], b[8], s = 0;
