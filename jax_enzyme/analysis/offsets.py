@@ -61,7 +61,7 @@ def _one_by_one(xs: Offsets, ys: Offsets) -> Offsets:
     if not ranges or not any(y.modulus and y.last is None and x.modulus % y.modulus for x in ranges for y in ys):
         return xs
     numbers = [range(x.offset, x.last + 1, x.modulus) for x in ranges if x.last is not None]
-    if sum(map(len, numbers)) > MOST:
+    if any(each[MOST:] for each in numbers) or sum(map(len, numbers)) > MOST:
         return xs
     return xs.difference(ranges).union(Congruence(n, 0) for each in numbers for n in each)
 

@@ -18,7 +18,7 @@ from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import zero
-from jax_enzyme.ir.values import ConstantInt, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 _ALWAYS = ConstantInt(T.I1, 1)
 
@@ -31,11 +31,12 @@ class Dropped:
         self._sources = sources
         self._within_block = within_block
         self._uses: dict[Value, Value | None] = {}
+        self._made_in: dict[Value, BasicBlock] = {}
         self._here: Value | None = None
 
     def enter(self, instruction: I.Instruction) -> None:
         """An instruction is reversed: what it uses is used where its own value is."""
-        uses = self._uses.pop(instruction, None)
+        uses = self._known(self._uses.pop(instruction, None))
         self._here = _ALWAYS
         if self.may_be(instruction):
             self._here = uses if instruction in self._within_block else None
@@ -49,20 +50,29 @@ class Dropped:
 
     def use(self, value: Value, condition: Value | None = None, holds: bool = True) -> None:
         """The instruction uses a value; where a condition of its own holds, or does not."""
-        when = self._here
+        when = self._known(self._here)
         if when is not None and condition is not None:
             when = self._narrowed(when, condition, holds)
         if value in self._uses:
-            when = self._either(self._uses[value], when)
+            when = self._either(self._known(self._uses[value]), when)
         self._uses[value] = when
+        if when is not None:
+            self._made_in.setdefault(when, self._sources.builder.block)
+
+    def _known(self, when: Value | None) -> Value | None:
+        """What is known of a use in this block of the reverse sweep, of which one block of the kernel may have several
+        with branches between them."""
+        here = self._sources.builder.block
+        return when if when is _ALWAYS or (when is not None and self._made_in.get(when) is here) else None
 
     def masked(self, term: Value, adjoint: Value, fixed: Value | None, is_setting: bool) -> Value:
         """A term of the instruction's operand, a partial times an `adjoint`, which is nothing where the instruction is
         dropped. `fixed` is the partial where it is a value that is multiplied by and that no iteration changes,
         `is_setting` says of it that no array's numbers are in it."""
         builder = self._sources.builder
-        if is_setting and self._here is not None:
-            return term if self._here is _ALWAYS else builder.select(self._here, term, zero(term.type))
+        here = self._known(self._here)
+        if is_setting and here is not None:
+            return term if here is _ALWAYS else builder.select(here, term, zero(term.type))
         return self._unless_spoilt(term, adjoint, fixed)
 
     def _unless_spoilt(self, term: Value, adjoint: Value, factor: Value | None) -> Value:
