@@ -99,16 +99,6 @@ class Bytes:
             return False
         return not -self.size < self.start - other.start < other.size
 
-    def is_of_array_behind(self, member: Bytes, others: Iterable[Bytes]) -> bool:
-        """Whether this is an element of an array that only seems to begin at a member in front of it, `s->d[s->n - 1]`:
-        by an index that knows nothing of the member, where one of the other numbers there begins behind that."""
-        step, steps = self.at.modulus, member.at.modulus
-        is_bounded = self.at.last is not None  # goes over all its places
-        if self.whole or self.widened or is_bounded or step == 0 or steps == step or steps % step:
-            return False
-        alike = (o for o in others if o.number and o.typed and (o.at - self.at).offset % step == 0)
-        return any(o.begins_apart(member) and (o.start or 0) > (member.start or 0) for o in alike)
-
     def is_at(self, other: Bytes) -> bool:
         """Whether two ranges of one size are known to lie at one place, or at places that are told alike."""
         is_known = self.at == other.at or (self.certainly_meets(other) and not self.straddles(other))
@@ -231,7 +221,7 @@ class Copied:
             return replace(part, at=place, start=first, whole=False, widened=True)
         if part.start is not None and (step or part.start < first):
             part = replace(part, start=first)
-        return replace(part, at=place, promised=not step, widened=bool(step))
+        return replace(part, at=place, promised=True)
 
 
 OrderedSet = dict[Bytes, None]
@@ -582,10 +572,7 @@ class NumberBytes:
         if is_same or part.whole or other.whole or part.is_elsewhere(other):
             return True
         others = (p for o, p in places if o is not item and not any(map(p.certainly_meets, self._parts(o))))
-        integer, number = (other, part) if part.number else (part, other)
-        is_behind = integer.member and number.is_of_array_behind(integer, self._parts(item))
-        is_alone = is_behind or (part.certainly_meets(other) and any(others))
-        return is_alone or self._are_never_read_as(item, part, other)
+        return (part.certainly_meets(other) and any(others)) or self._are_never_read_as(item, part, other)
 
     def are_mistaken(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether two parts of an object that are accessed by different types are taken to be one, though it is not

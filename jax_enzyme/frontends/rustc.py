@@ -23,7 +23,8 @@ AS_MODULES = (
 )  # fmt: skip
 """Flags for IR that can be differentiated."""
 _ARGUMENTS = (
-    "--crate-type=lib", "--emit=llvm-ir={output},dep-info={dependencies}", *AS_MODULES, "--color=never",
+    "--crate-type=lib", "--emit=llvm-ir={output},dep-info={dependencies}", "--out-dir={folder}", *AS_MODULES,
+    "--color=never",
     "{flags}", "{source}",
 )  # fmt: skip
 _CHECKED = ("-Coverflow-checks=on",)

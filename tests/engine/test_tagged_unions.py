@@ -592,20 +592,10 @@ def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
         free(t);""",
             2,
         ),
-        (
-            """
-        struct { int many; double number[10]; } t;
-        t.many = 1, t.number[0] = x[1];
-        for (int k = 0; k < n; k++)
-          if (k % 3 < 2) t.number[t.many] = t.number[t.many - 1] * x[k], t.many++;
-          else t.number[t.many - 2] += t.number[t.many - 1], t.many--;
-        while (t.many) s = s * x[0] + t.number[--t.many];""",
-            1,
-        ),
     ],
     ids=[
         *("cleared", "floats", "allocated", "in a loop", "any", "members of several", "members"),
-        *("a member in front of an array", "a stack"),
+        "a member in front of an array",
     ],
 )
 def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:

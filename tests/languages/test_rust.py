@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,14 @@ def test_signatures_that_differ(parameter: str, signature: str, message: str) ->
     source = f'{mixed}\n#[no_mangle] pub unsafe extern "C" fn f({parameter}) -> f64 {{ 0.0 }}'
     with pytest.raises(je.SignatureError, match=f"(?s){message}"):
         je.kernel(source, "f", signature, lang="rust")
+
+
+def test_what_rustc_keeps_meanwhile_is_not_where_others_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that compiled in one folder had each other's functions."""
+    monkeypatch.chdir(tmp_path)
+    source = '#[no_mangle] pub extern "C" fn twice(x: f64) -> f64 { 2.0 * x }'
+    kernel = je.kernel(source, "twice", "x: f64 -> f64", lang="rust", flags=("-Csave-temps",))
+    assert kernel(1.5) == 3.0
+    assert list(tmp_path.iterdir()) == []
