@@ -13,7 +13,8 @@ reads and writes it once, and the optimiser turns it into a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
@@ -37,7 +38,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, callee_name
-from jax_enzyme.ir.reach import made_of, reached
+from jax_enzyme.ir.reach import led_to, made_of
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
@@ -346,7 +347,7 @@ class Adjoints:
             if (environment or known) and self._dropped.may_be(instruction):
                 factor = partial.name if isinstance(partial, Var) else None
                 fixed = environment[factor] if factor and self._is_fixed(names[factor], instruction) else None
-                setting = fixed is not None and factor is not None and self._is_setting(names[factor])
+                setting = fixed is not None and factor is not None and names[factor] not in self._of_arrays
                 term = self._dropped.masked(term, adjoint, fixed, setting)
             self.add(operand, term)
 
@@ -357,11 +358,12 @@ class Adjoints:
         inside = loop is not None and isinstance(value, I.Instruction) and value in home and home[value][0] in loop
         return loop is not None and not inside
 
-    @remembered
-    def _is_setting(self, value: Value) -> bool:
-        """Whether a value is computed of the kernel's numbers alone, of no array's."""
-        parts = reached([value], made_of)
-        return not any(isinstance(p, I.Load) or (isinstance(p, I.CallBase) and not is_memory_free(p)) for p in parts)
+    @cached_property
+    def _of_arrays(self) -> Collection[Value]:
+        """What is computed of numbers out of memory; all else is of the kernel's own alone."""
+        every = list(self._code.function.instructions())
+        read = (i for i in every if isinstance(i, I.Load) or (isinstance(i, I.CallBase) and not is_memory_free(i)))
+        return led_to(read, every, made_of)
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {
