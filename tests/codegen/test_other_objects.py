@@ -13,14 +13,17 @@ from jax_enzyme.analysis.other_objects import leads_elsewhere
 from jax_enzyme.ir.reader import parse
 
 LOOP = """
-define double @f(i64 %n, ptr %x) {{
+declare void @swap(ptr, ptr)
+define double @f(i64 %n, ptr %x, ptr %y) {{
 entry:
   %a = alloca [2 x double]
   %b = alloca [2 x double]
+  %variable = alloca ptr
+  {first}
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  {phis}
+  {pointer}
   %v = load double, ptr %p
   %next = add i64 %i, 1
   {last}
@@ -30,54 +33,42 @@ exit:
   ret double %v
 }}
 """
-VARIABLE = """
-declare void @swap(ptr, ptr)
-define double @f(i64 %n, ptr %x, ptr %y) {{
-entry:
-  %p = alloca ptr
-  {first}
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %at = load ptr, ptr %p
-  %v = load double, ptr %at
-  %next = add i64 %i, 1
-  {last}
-  %ends = icmp eq i64 %next, %n
-  br i1 %ends, label %exit, label %loop
-exit:
-  ret double %v
-}}
-"""
+
+
+def _loop(pointer: str = "%p = load ptr, ptr %variable", first: str = "", last: str = "") -> str:
+    return LOOP.format(pointer=pointer, first=first, last=last)
+
+
 IN_TURN = "%p = phi ptr [ %a, %entry ], [ %q, %loop ]\n  %q = phi ptr [ %b, %entry ], [ %p, %loop ]"
 
 
 @pytest.mark.parametrize(
     ("text", "elsewhere"),
     [
-        (LOOP.format(phis=IN_TURN, last=""), True),
-        (LOOP.format(phis="%p = phi ptr [ %x, %entry ], [ %q, %loop ]", last="%q = load ptr, ptr %p"), True),
+        (_loop(IN_TURN), True),
+        (_loop("%p = phi ptr [ %x, %entry ], [ %q, %loop ]", last="%q = load ptr, ptr %p"), True),
         (
-            LOOP.format(
-                phis="%p = phi ptr [ %a, %entry ], [ %q, %loop ]",
+            _loop(
+                "%p = phi ptr [ %a, %entry ], [ %q, %loop ]",
                 last="%is = icmp eq ptr %p, %a\n  %q = select i1 %is, ptr %b, ptr %a",
             ),
             True,
         ),
         (
-            LOOP.format(
-                phis="%p = phi ptr [ %x, %entry ], [ %q, %loop ]",
+            _loop(
+                "%p = phi ptr [ %x, %entry ], [ %q, %loop ]",
                 last="%far = icmp slt i64 %i, 5\n  %step = getelementptr double, ptr %p, i64 %i\n"
                 "  %q = select i1 %far, ptr %step, ptr %x",
             ),
             False,
         ),
-        (LOOP.format(phis="%p = getelementptr double, ptr %x, i64 %i", last=""), False),
-        (VARIABLE.format(first="store ptr %x, ptr %p", last="store ptr %y, ptr %p"), True),
-        (VARIABLE.format(first="store ptr %x, ptr %p", last="call void @swap(ptr %p, ptr %p)"), True),
+        (_loop("%p = getelementptr double, ptr %x, i64 %i"), False),
+        (_loop(first="store ptr %x, ptr %variable", last="store ptr %y, ptr %variable"), True),
+        (_loop(first="store ptr %x, ptr %variable", last="call void @swap(ptr %variable, ptr %variable)"), True),
         (
-            VARIABLE.format(
-                first="store ptr %x, ptr %p", last="%q = getelementptr double, ptr %at, i64 1\n  store ptr %q, ptr %p"
+            _loop(
+                first="store ptr %x, ptr %variable",
+                last="%q = getelementptr double, ptr %p, i64 1\n  store ptr %q, ptr %variable",
             ),
             False,
         ),
