@@ -32,7 +32,7 @@ from fractions import Fraction
 from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
 from jax_enzyme.analysis.flow import flow
 from jax_enzyme.analysis.number_fields import SURE, NumberFields
-from jax_enzyme.classes import dataclass
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
@@ -132,32 +132,30 @@ def _line(value: Value) -> _Line | None:
                 value = y
             case _:
                 return None
+    links = (*line.links, *reversed(way))
     for step in reversed(way):
         line = _further(line, step)
         if line is None or not line.fits(width(step.type)):
             return None
-    return line
+    return replace(line, links=links)
 
 
 def _further(line: _Line, by: I.Instruction) -> _Line | None:
-    """What one operation makes of a line; None: nothing that is known."""
-    links, number = (*line.links, by), line.number
+    """What one operation makes of a line, whose links stay; None: nothing that is known."""
     if isinstance(by, I.Cast):
-        if by.opcode == "trunc" and not line.of_bits:
-            return None
-        return _Line(number, line.of_bits, line.slope, line.step, links)
+        return None if by.opcode == "trunc" and not line.of_bits else line
     first, second = map(int_value, by.operands)
     if first is not None:
-        return _Line(number, line.of_bits, -line.slope, line.step, links) if by.opcode == "sub" else None
+        return replace(line, slope=-line.slope) if by.opcode == "sub" else None
     assert second is not None
     factor = 1 << second if by.opcode in ("shl", "lshr", "ashr") and 0 <= second < 64 else second
     match by.opcode:
         case "add" | "sub":
-            return _Line(number, line.of_bits, line.slope, line.step, links)
+            return line
         case "mul" | "shl" if factor > 0:
-            return _Line(number, line.of_bits, line.slope * factor, line.step * factor, links)
+            return replace(line, slope=line.slope * factor, step=line.step * factor)
         case "udiv" | "sdiv" | "lshr" | "ashr" if factor > 0:
-            return _Line(number, line.of_bits, line.slope / factor, -(-line.step // factor), links)
+            return replace(line, slope=line.slope / factor, step=-(-line.step // factor))
         case _:
             return None
 
