@@ -38,7 +38,8 @@ _BARE = re.compile(r"(?:\A|,)\s*([A-Za-z_]\w*)\s*(?=,|\Z)")
 _LABEL = re.compile(r"""\b(?:__asm__|__asm|asm)\s*\(\s*((?:"[^"\n]*"\s*)+)\)""")
 """What a declaration says that a symbol is called, in C and C++."""
 _AT_FILE_SCOPE = re.compile(r"^[A-Za-z_]\w*[ \t]*\(([^()]*)\)", re.M)
-_ALIAS = re.compile(r"([^;{}]*)\b__attribute__\s*\(\(\s*(?:__)?alias\b")
+_ALIAS = re.compile(r"[;{}]|\b__attribute__\s*\(\(\s*(?:__)?alias\b")
+"""With what may end the statement before it."""
 _STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
@@ -248,7 +249,7 @@ class _Text:
         """The words, in lower case, of which macros that stand at the beginning of a line may make functions, or that
         are the names of aliases and labels."""
         given = (word for match in _AT_FILE_SCOPE.finditer(self._code) for word in _BARE.findall(match[1]))
-        labels = " ".join(match[1] for match in (*_ALIAS.finditer(self._code), *_LABEL.finditer(self._code)))
+        labels = " ".join((*_aliases(self._code), *(match[1] for match in _LABEL.finditer(self._code))))
         words = (*_LOOSE.findall(self._of_preprocessor), *given, *_WORD.findall(labels))
         return frozenset(word.lower() for word in words)
 
@@ -286,6 +287,15 @@ def _defined(text: str) -> set[str]:
             found.update(word.lower() for word in _WORD.findall(text[match.end() : end]))
     found.update(match[1].lower() for match in re.finditer(r"\b([A-Za-z_]\w*)\s*(?:\[[^;{}]*\]\s*)?[=;]", text))
     return found
+
+
+def _aliases(text: str) -> Iterator[str]:
+    """What stands before each attribute that makes an alias, in its statement."""
+    start = 0
+    for match in _ALIAS.finditer(text):
+        if len(match[0]) > 1:
+            yield text[start : match.start()]
+        start = match.end()
 
 
 def _closing(text: str) -> dict[int, int]:

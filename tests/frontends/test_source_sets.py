@@ -7,6 +7,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import FRONTENDS, load, source_set
+from jax_enzyme.frontends.definitions import hinted, making
 from jax_enzyme.frontends.flang import compile_with_modules, finished
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.source_set import SourceSet
@@ -961,3 +963,13 @@ def test_what_does_not_compile_is_told_before_others_are_tried(symbol: str, writ
     with pytest.raises(CompileError, match="undeclared identifier 'missing'"):
         whole.program(symbol)
     assert all("other" not in str(unit.source.path) for unit in whole._done)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_tables_of_macros_are_read_in_time_that_grows_with_them() -> None:
+    """A table of 60 kB without a semicolon or a brace took half a minute: each word was held to begin a statement."""
+    table = "#define TABLE\n" + "X( some_name, 3[4], other )\n" * 3000
+    source = Source("c", "table.c", f'{table}typeof(f) g __attribute__((alias("f")));\n'.encode())
+    began = time.process_time()
+    assert {"f", "g"} <= (making(source, ()) or set())
+    assert "some_name" in (hinted(source, ()) or ())
+    assert time.process_time() - began < 2
