@@ -2,8 +2,13 @@
 
     before    %v = load <2 x double>, ptr %x, align 16
               call void @llvm.assume(i1 true) [ "align"(ptr %x, i64 64) ]
+              %low = and i64 (ptrtoint %x), 31
+              %fits = icmp eq i64 %low, 0
+              call void @llvm.assume(i1 %fits)
     after     %v = load <2 x double>, ptr %x, align 8
               call void @llvm.assume(i1 true)
+              %low = and i64 (ptrtoint %x), 31
+              %fits = icmp eq i64 %low, 0
 
 More is true of the memory that the source speaks of, and not of what takes its place: a row of a batch begins wherever
 the row before it ends, and a local object that reverse reads has its place among the numbers of the tape. There an
@@ -15,10 +20,13 @@ from __future__ import annotations
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, callee_name
+from jax_enzyme.ir.reach import reached
 
 _WORD = 8
 _ALIGN = "align"
+_COMPUTES = I.BinaryOp | I.Cast | I.Compare | I.Select | I.Freeze
+_TAKES_BITS = ("and", "or", "xor", "shl", "lshr", "ashr", "urem", "srem", "udiv", "sdiv", "mul", "trunc")
 
 
 def forget_alignments(module: Module) -> None:
@@ -28,6 +36,8 @@ def forget_alignments(module: Module) -> None:
         for argument in function.arguments:
             argument.attributes = _plain(argument.attributes)
         function.return_attributes = _plain(function.return_attributes)
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if not _assumes_bits(i)]
         for instruction in function.instructions():
             match instruction:
                 case I.Load() | I.Store() if not instruction.ordering:
@@ -40,6 +50,15 @@ def forget_alignments(module: Module) -> None:
                     instruction.bundles = [(tag, values) for tag, values in instruction.bundles if tag != _ALIGN]
                 case _:
                     pass
+
+
+def _assumes_bits(instruction: I.Instruction) -> bool:
+    """Whether it is an assumption about some of the bits of an address, and not about a distance or an order alone."""
+    if callee_name(instruction) != "llvm.assume":
+        return False
+    asked = reached(instruction.operands[:1], lambda v: v.operands if isinstance(v, _COMPUTES) else ())
+    bits = any(isinstance(v, I.BinaryOp | I.Cast) and v.opcode in _TAKES_BITS for v in asked)
+    return bits and any(isinstance(v, I.Cast) and v.opcode in ("ptrtoint", "ptrtoaddr") for v in asked)
 
 
 def _natural(layout: DataLayout, type_: T.Type) -> int:

@@ -30,6 +30,15 @@ ROWS = {
       for (int i = 0; i < 5; i++) s += y[i] * at[4 - i];
       return s;
     }""",
+    "bits": """#include <stdint.h>
+    double f(const double *x) {
+      double y[5], s = 0;
+      if ((uintptr_t)x % 32) __builtin_unreachable();
+      __builtin_assume((((uintptr_t)x | (uintptr_t)y) & 15) == 0);
+      for (int i = 0; i < 5; i++) y[i] = x[i] * x[i];
+      for (int i = 0; i < 5; i++) s += y[i] * x[4 - i];
+      return s;
+    }""",
 }
 
 TURNS = """#include <math.h>
@@ -51,6 +60,14 @@ define void @f(ptr align 32 %x, ptr align 8 %y) {
   store <4 x float> zeroinitializer, ptr %y, align 4
   store x86_fp80 0xK00000000000000000000, ptr %x, align 16
   %old = atomicrmw fadd ptr %x, double %w monotonic, align 8
+  %p = ptrtoint ptr %x to i64
+  %q = ptrtoint ptr %y to i64
+  %low = and i64 %p, 31
+  %fits = icmp eq i64 %low, 0
+  call void @llvm.assume(i1 %fits)
+  %length = sub i64 %q, %p
+  %some = icmp ugt i64 %length, 15
+  call void @llvm.assume(i1 %some)
   ret void
 }
 """
@@ -63,6 +80,8 @@ def test_text() -> None:
     text = to_text(module)
     assert re.findall(r"align (\d+)", text) == ["8", "8", "8", "1", "4", "16", "8"]
     assert '[ "nonnull"(ptr %y) ]' in text
+    assert "assume(i1 %some)" in text
+    assert "assume(i1 %fits)" not in text
 
 
 def _differences(f: Any, x: np.ndarray) -> np.ndarray:
