@@ -31,6 +31,7 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _EXTREMA = ("llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.")
 _THREE_WAY = ("llvm.scmp.", "llvm.ucmp.")
+_COUNTS = ("llvm.ctpop.", "llvm.cttz.")
 _EXPRESSION = (I.BinaryOp, I.Cast, I.Compare, I.Select, I.Freeze)
 _MOST_NESTED = 150
 """Expressions inside one another."""
@@ -68,6 +69,9 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
             x, y = numbers
             greater, less = (compared(f"{name[5]}{way}", x, y, widths[0]) for way in ("gt", "lt"))
             return greater * 1 - less * 1
+        case I.Call(callee=Function(name=name)) if name.startswith(_COUNTS):
+            x = numbers[0]
+            return _ones(x if name.startswith(_COUNTS[0]) else (x & -x) - 1, bits)
         case _:
             return None
 
@@ -110,6 +114,14 @@ def _wide(x: Any, bits: int) -> Any:
 
 def _unsigned(x: Any, bits: int) -> Any:
     return _wide(x, bits) % (1 << bits)
+
+
+def _ones(x: Any, bits: int) -> Any:
+    """How many of so many bits are set."""
+    mask = (1 << bits) - 1
+    if isinstance(x, np.ndarray):
+        return np.bitwise_count(x.astype(np.uint64) & np.uint64(mask)).astype(np.int64)
+    return (x & mask).bit_count()
 
 
 def _bits(value: Value) -> int:

@@ -10,6 +10,7 @@ import pytest
 from jax_enzyme.analysis.folding import folded
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Argument
 
 BINARY = "add sub mul and or xor shl lshr ashr udiv sdiv urem srem".split()
@@ -21,6 +22,10 @@ def instructions(bits: int) -> list[I.Instruction]:
     kind = T.IntType(bits)
     x, y = Argument(kind), Argument(kind)
     found: list[I.Instruction] = [I.BinaryOp(kind, opcode, [x, y]) for opcode in BINARY]
+    for count in ("ctpop", "cttz"):
+        function = T.FunctionType(kind, (kind, T.I1))
+        callee = Function(T.PTR, function, name=f"llvm.{count}.i{bits}")
+        found.append(I.Call(kind, "call", [x, y, callee], function))
     return found + [I.Compare(T.I1, "icmp", [x, y], predicate) for predicate in PREDICATES]
 
 
@@ -46,3 +51,7 @@ def test_the_rules_are_those_of_llvm() -> None:
     assert folded(I.BinaryOp(T.I8, "shl", [x, y]), [1, 8]) is None
     assert folded(I.Compare(T.I1, "icmp", [x, y], "ult"), [-1, 0]) == 0
     assert folded(I.Cast(T.I32, "zext", [x]), [-1]) == 255
+    for count, expected in (("cttz", [3, 0, 8]), ("ctpop", [1, 8, 0])):
+        function = T.FunctionType(T.I8, (T.I8, T.I1))
+        call = I.Call(T.I8, "call", [x, y, Function(T.PTR, function, name=f"llvm.{count}.i8")], function)
+        assert [folded(call, [number, 0]) for number in (8, -1, 0)] == expected

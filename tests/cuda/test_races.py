@@ -86,6 +86,7 @@ DATA = """(int n, const double *x, double *y) {
         ("DATA", ("-DINDEX=s[(first+t)%64]=1",), {8}),
         ("DATA", ("-DINDEX=s[first+t]=1",), set[int]()),
         ("DATA", ("-DINDEX=if(x[t]>0)s[t]=s[t]+1",), set[int]()),
+        ("DATA", ("-DINDEX=for(int n=1;n<64;n*=4){s[t/n*n+t%n]=n;__syncthreads();}",), set[int]()),
         ("DATA", ("-DINDEX=if(x[t]>0)s[t]=s[63-t]+1",), {8}),
         ("DATA", ("-DINDEX=if(n>64)s[t]=1;else*s=1",), {8}),
     ],
