@@ -15,10 +15,9 @@ static double made(int n, const double *x) {
     for (int i = 0; i < M; i++)
         for (int j = 0; j < M; j++) a[i][j] = 0.5 * a[i][j] + x[j % n] * a[(i + 1) % M][(j + 1) % M];
     kept = a[7];
-    for (int i = 0; i < M; i++) {
-        s += a[i][i] * a[M - 1 - i][(i + 3) % M] + a[i][(i + M - 1) % M];
+    for (int i = 0; i < M; i++) s += a[i][i] * a[M - 1 - i][(i + 3) % M] + a[i][(i + M - 1) % M];
+    for (int i = 0; i < M; i++)
         if (i != 7) free(a[i]);
-    }
     free(a);
     for (int i = 0; i < M; i++) s += kept[i];
     free(kept);
