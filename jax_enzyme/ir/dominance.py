@@ -1,71 +1,11 @@
-"""Which definitions are available at which uses. For the checker; analyses have a richer tree of their own."""
+"""The order of a graph's nodes, and which of them each is reached through: for blocks and for anything else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from jax_enzyme.ir.instructions import CallBr, Instruction, Invoke, Phi
-from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock
-
 H = TypeVar("H", bound=Hashable)
-
-
-class Dominance:
-    """`position` gives block and index of every instruction of the function."""
-
-    def __init__(self, function: Function) -> None:
-        self.position: dict[Instruction, tuple[BasicBlock, int]] = {
-            instruction: (block, index)
-            for block in function.blocks
-            for index, instruction in enumerate(block.instructions)
-        }
-        self.order = reverse_post_order(function.entry, lambda block: block.successors)
-        self.rank = {block: index for index, block in enumerate(self.order)}
-        predecessors: dict[BasicBlock, list[BasicBlock]] = {block: [] for block in self.order}
-        for block in self.order:
-            for target in block.successors:
-                predecessors[target].append(block)
-        above = immediate_dominators(self.order, predecessors.__getitem__)
-        self.parent = [self.rank[above[block]] for block in self.order]
-        """The rank of the immediate dominator of each reachable block, the entry its own."""
-
-    def dominates(self, above: BasicBlock, below: BasicBlock) -> bool:
-        """True for a block and itself, and for an unreachable `below`."""
-        at = self.rank.get(below)
-        if at is None:
-            return True
-        wanted = self.rank.get(above)
-        if wanted is None:
-            return False
-        while at > wanted:
-            at = self.parent[at]
-        return at == wanted
-
-    def available(self, value: Instruction, user: Instruction, operand: int) -> bool:
-        """Is the value defined wherever the user reads it? A phi reads at the end of the block it comes from."""
-        block, index = self.position[user]
-        if isinstance(user, Phi):
-            block, index = user.targets[operand], len(user.targets[operand].instructions)
-        home, defined = self.position[value]
-        if block not in self.rank:
-            return True
-        if isinstance(value, Invoke | CallBr):
-            return self._after_edge(home, value.targets[0], block)
-        if home is block:
-            return defined < index
-        return self.dominates(home, block)
-
-    def _after_edge(self, source: BasicBlock, target: BasicBlock, block: BasicBlock) -> bool:
-        """Does every path to the block take the edge? The target may have other ways in only from below itself."""
-        if source not in self.rank or not self.dominates(target, block):
-            return False
-        for other in self.order:
-            for successor in other.successors:
-                if successor is target and other is not source and not self.dominates(target, other):
-                    return False
-        return source.successors.count(target) == 1
 
 
 def reverse_post_order(root: H, succs: Callable[[H], Iterable[H]]) -> list[H]:

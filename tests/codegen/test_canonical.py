@@ -16,12 +16,12 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.signature import Binding
 from jax_enzyme.signature import parse as parse_signature
 from jax_enzyme.transform.bind import bind
 from tests.support.native import call
+from tests.support.verified import verify
 
 _NORM = """
 #include <math.h>

@@ -11,10 +11,10 @@ import pytest
 import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.ir.arrays import Augmented
-from jax_enzyme.ir.verify import verify
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
 from tests.support.through_engine import Specialised
+from tests.support.verified import verify
 
 OWN = str(Path(__file__).parent / "best_again.c")
 N, M = 30, 20

@@ -13,7 +13,6 @@ import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.canonical import with_regular_loops
 from jax_enzyme.ir.arrays import Pullback
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.lockstep import in_lockstep
@@ -21,6 +20,7 @@ from tests.kernels.case import Case
 from tests.support import three_way, through_engine
 from tests.support.native import call
 from tests.support.through_engine import Specialised
+from tests.support.verified import verify
 
 D = 20
 """More than are unrolled."""

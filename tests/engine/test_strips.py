@@ -13,11 +13,11 @@ from jax_enzyme.codegen.long_loops import root_of
 from jax_enzyme.codegen.strips import compute_early, reads_where_data_say
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.verify import verify
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
 from tests.support.native import call
 from tests.support.through_engine import Specialised
+from tests.support.verified import verify
 
 OWN = str(Path(__file__).parent / "strips.c")
 

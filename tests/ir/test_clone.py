@@ -16,9 +16,9 @@ from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.metadata import MDConstant
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from tests.ir.support import FIXTURES
+from tests.support.verified import verify
 
 
 def _values(module: Module) -> set[int]:

@@ -9,10 +9,10 @@ import pytest
 from jax_enzyme.ir import passes
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.reader import parse, parse_printed, read
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from tests.ir.support import FIXTURES, SOURCES, compiled, compiled_elsewhere, printed_by_llvm
 from tests.support.pairwise import pairwise
+from tests.support.verified import verify
 
 
 def _assert_identity(text: str) -> None:

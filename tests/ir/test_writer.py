@@ -12,9 +12,9 @@ from jax_enzyme.ir.builder import Builder, const_float
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import function_text, to_text
 from jax_enzyme.ir.writer_values import WriteError
+from tests.support.verified import verify
 
 
 def _module(

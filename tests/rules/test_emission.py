@@ -11,13 +11,13 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.instructions import ExtractElement, InsertElement
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit, emit_product
 from jax_enzyme.rules.expr import Expr, parse
 from jax_enzyme.rules.table import standard
 from tests.rules.native import Compiled, build, define
+from tests.support.verified import verify
 
 V4F32 = T.VectorType(4, T.FLOAT)
 V2F64 = T.VectorType(2, T.DOUBLE)

@@ -8,10 +8,10 @@ import pytest
 
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.lower_calls import lower_calls
 from tests.rules.native import Compiled
+from tests.support.verified import verify
 
 TWO = "{ double, double }"
 

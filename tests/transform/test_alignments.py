@@ -11,9 +11,9 @@ import pytest
 
 import jax_enzyme as je
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.alignments import forget_alignments
+from tests.support.verified import verify
 
 X = np.random.default_rng(3).uniform(0.3, 1.2, (7, 5))
 

@@ -17,7 +17,6 @@ from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
@@ -46,6 +45,7 @@ from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
+from tests.support.verified import verify
 
 FIXTURES = Path(__file__).parent / "fixtures"
 Pass = Callable[[ArrayFunction], ArrayFunction]

@@ -10,9 +10,9 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.transform.joined_ends import join_ends, join_marked_ends
 from tests.analysis.interpreter import Run
+from tests.support.verified import verify
 
 _LOOP = """
 define void @f(ptr %y, i64 %n) {{

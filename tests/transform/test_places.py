@@ -13,10 +13,10 @@ from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.ir.reader import parse, parse_printed
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prototype import prototype
+from tests.support.verified import verify
 
 SOURCE = """
 #include <map>

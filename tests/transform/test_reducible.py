@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.transform.reducible import rejoin_latches
+from tests.support.verified import verify
 
 _LOOP = """
 define i32 @f(i32 %n) {{

@@ -8,9 +8,9 @@ from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.transform.untaken_exits import leave_out_untaken_exits
 from tests.analysis.interpreter import Run
+from tests.support.verified import verify
 
 _LOOP = """
 define i64 @f(i64 %n) {{

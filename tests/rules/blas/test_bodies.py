@@ -12,13 +12,13 @@ import pytest
 from jax_enzyme.codegen import library as rules
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import Kind, Result, bodies, routines
 from tests.rules.blas import cases
 from tests.rules.blas.arrays import Array, Numbers, vector
 from tests.rules.blas.checks import Case, Memory, outputs
 from tests.rules.blas.library import linked, pointer
+from tests.support.verified import verify
 
 BY_ROWS, BY_COLUMNS = 101, 102
 FLAGS = {
