@@ -101,7 +101,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.rules.files import OPENS
+from jax_enzyme.rules.files import LENDS
 from jax_enzyme.rules.helpers import BORROW
 
 _SETTLED = "all is found"
@@ -536,7 +536,7 @@ class PointsTo:
                 self._add(self.objects[call], ANY, {self.objects[call]: ANYWHERE})
             case None:
                 self._visit_unknown(call)
-            case Effect.READ_CLOCK if declared_name(call) in OPENS:
+            case Effect.READ_CLOCK if declared_name(call) in LENDS:
                 self._join(call, {None: START, self._object("stream", call): START})
             case effect:
                 is_foreign = effect is Effect.READ_CLOCK and T.is_pointer(call.type)

@@ -89,10 +89,11 @@ _INTRINSICS: dict[Effect, str] = {
 _FUNCTIONS: dict[Effect, str] = {
     Effect.IGNORED: "feraiseexcept feclearexcept _FortranAferaiseexcept",
     Effect.PURE_INT: (
-        "abs labs llabs imaxabs div ldiv lldiv imaxdiv strlen strnlen strcmp strncmp memcmp memchr strchr strrchr "
-        "strstr isalpha isdigit isspace isupper islower isalnum isxdigit ispunct isprint tolower toupper __ctype_b_loc "
-        "__errno_location ffs ffsl ffsll __cxa_guard_acquire __cxa_guard_release malloc_usable_size "
-        "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp __je_lane "
+        "abs labs llabs imaxabs div ldiv lldiv imaxdiv strlen strnlen strcmp strncmp strcasecmp strncasecmp memcmp "
+        "memchr strchr strrchr strstr strspn strcspn isalpha isdigit isspace isupper islower isalnum isxdigit "
+        "ispunct isprint tolower toupper __ctype_b_loc __errno_location ffs ffsl ffsll __cxa_guard_acquire "
+        "__cxa_guard_release malloc_usable_size omp_get_thread_num omp_get_num_threads omp_get_max_threads "
+        "pthread_self _FortranAMapException bcmp __je_lane "
         f"{DISTANCES_AGREE} {SECTION} {NUMBER_LENGTH}"
     ),
     Effect.MEMORY_COPY: "memcpy memmove __memcpy_chk __memmove_chk",

@@ -13,6 +13,8 @@ from jax_enzyme.rules.text import fills_memory, handles_text
 STREAMS = frozenset("stdout stderr __stdoutp __stderrp".split())
 CONSOLE = (1, 2)
 OPENS = frozenset("fopen fopen64".split())
+LENDS = OPENS | {"getenv"}
+"""What returns memory of its own, in which there are no numbers of the program's: a stream, a text, or null."""
 
 
 @dataclass(frozen=True)

@@ -323,6 +323,28 @@ def test_times_that_are_computed_with_for_printing_alone() -> None:
     np.testing.assert_allclose(jax.grad(k)(jnp.array([0.9])), [jax.grad(lambda x: _deep(x, 3))(0.9)], rtol=1e-12)
 
 
+def test_what_the_environment_says_is_printed() -> None:
+    """Texts that the system lends are nobody's numbers: a copy of one was memory of unknown origin."""
+    source = (
+        HEADER + "#include <strings.h>\nstatic int topics; static struct { const char *home; double scale; } now;\n"
+    )
+    source += """static void read_topics(void) {
+        const char *said = getenv("KERNEL_TOPICS");
+        if (!said) return;
+        char text[64];
+        strncpy(text, said, sizeof text - 1);
+        text[63] = 0;
+        for (char *at = text; *at; at++) if (*at == ',') *at = 0;
+        topics |= strcasecmp(text, "all") == 0; }
+    double k(const double *x) {
+        read_topics();
+        now.home = getenv("HOME");
+        now.scale = x[0] * x[0];
+        if (topics) printf("%s %g\\n", now.home ? now.home : "", now.scale);
+        return now.scale * x[1]; }"""
+    agree(three_way(native(source, "k", "x: f64[3] -> f64", {}), [X]))
+
+
 def _deep(x: jax.Array | float, n: int) -> jax.Array | float:
     return x if n <= 0 else _deep(x * x * 1.1, n - 1) * _deep(x, n - 2)
 

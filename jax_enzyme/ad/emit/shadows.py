@@ -119,7 +119,7 @@ class ShadowedCopy(CodeCopy, ABC):
             return found
         objects = self.facts.points_to.of(value)
         if self.is_own_shadow(value) or (objects and all(o.kind == "stream" for o in objects)):
-            return self.value(value)  # no program reads what a stream leads to
+            return self.value(value)  # no program keeps numbers in streams, or among what the system lends it
         raise self.facts.refused(value if isinstance(value, I.Instruction) else self.facts.call_with(value), ORIGIN)
 
     def companion(self, value: Value) -> Value:
