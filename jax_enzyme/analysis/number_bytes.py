@@ -6,7 +6,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
     lattice     per object a set of ranges of bytes (`Congruence`, size), grown while activity is solved
     integers    what the source calls an integer (`long` by its TBAA) is not held to be the bits of what it stored as a
                 number (`double`), unless both are known to lie at one place: old programs read the words of a `double`
-                by way of an `int *`; others use their memory again, as `turns` and `plain_integers` tell
+                by way of an `int *`; others use their memory again, as `turns` tells
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from jax_enzyme.analysis.kept_kinds import KeptKinds
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
 from jax_enzyme.analysis.objects import MemoryObject
-from jax_enzyme.analysis.plain_integers import PlainIntegers
 from jax_enzyme.analysis.turns import Turns
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -25,8 +24,7 @@ class ToldApart:
     def are_apart(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether two parts of an object that may be at one place are never read as one another. Where that they are is
         known: memory is used in turn, or each begins at a place of its own, as what is in a structure does, and the
-        shorter one is declared as a member, or is nothing else anywhere. Otherwise: of both kinds values may be
-        kept."""
+        shorter one is declared as a member, or both are numbers. Otherwise: of both kinds values may be kept."""
         if part.certainly_meets(other):
             return self._turns.are_taken(item, part, other) or self._begin_apart(item, part, other)
         return self._in_frames or self._is_believed(item, part, other)
@@ -36,9 +34,7 @@ class ToldApart:
             return False
         if self._is_member(item, _shorter(part, other)):
             return True
-        if part.number and other.number:
-            return self._in_frames or self._are_kept(item, part, other)
-        return self._integers.are_at(item, _shorter(part, other))
+        return part.number and other.number and (self._in_frames or self._are_kept(item, part, other))
 
     @remembered
     def _is_believed(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
@@ -65,10 +61,6 @@ class ToldApart:
     @cached_property
     def _turns(self) -> Turns:
         return Turns(self._points_to, self._ranges)
-
-    @cached_property
-    def _integers(self) -> PlainIntegers:
-        return PlainIntegers(self._points_to, self._ranges)
 
     @cached_property
     def _kinds(self) -> KeptKinds:
