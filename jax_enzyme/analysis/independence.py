@@ -64,7 +64,10 @@ class Independent:
     values of the last iteration that are used behind the loop; `added`, the objects that iterations only add to, of
     numbers of the type that is given with them, or (None) which have no copies and may be changed in any order, but not
     at once; `near`, those to which only iterations add at the same places that are less than `apart` iterations from
-    one another; `arenas`, those from which iterations take memory for a tape, which stays."""
+    one another; `arenas`, those from which iterations take memory for a tape, which stays.
+
+    `counted`: what is used behind the loop of its counters, which the number of iterations tells, with the counter: its
+    value after all of them, but for so many."""
 
     loop: Loop
     count: int
@@ -77,6 +80,7 @@ class Independent:
     apart: int = 1
     length: Polynomial | None = None
     arenas: tuple[Value, ...] = ()
+    counted: tuple[tuple[Value, I.Phi, int], ...] = ()
 
 
 class Independence:
@@ -168,9 +172,11 @@ class Independence:
             sums = self._sums(loop)
             if length is None:
                 sums |= self._only(loop, sums, count)
-        elif left:
-            return "it leaves a value behind"
         counters = self._counters(loop, sums, count)
+        counted = () if isinstance(counters, str) else _counted(loop, counters, left)
+        others = tuple(v for v in left if all(v is not c for c, _, _ in counted))
+        if others and Mark.PARALLEL not in marks:
+            return "it leaves a value behind"
         if isinstance(counters, str):
             return counters
         if left and len(loop.exit_edges) > 1:
@@ -181,9 +187,10 @@ class Independence:
             (),
             counters,
             tuple(sums.values()),
-            left,
+            others,
             length=length,
             arenas=tuple(dict.fromkeys(arenas.values())),
+            counted=counted,
         )
         return self._with_memory(bare, locals_are_private, marks)
 
@@ -578,6 +585,17 @@ def _own(loop: Loop) -> Iterator[I.Instruction]:
 
 def _phis(loop: Loop) -> list[I.Phi]:
     return [i for i in loop.header.instructions if isinstance(i, I.Phi)]
+
+
+def _counted(
+    loop: Loop, counters: Iterable[tuple[I.Phi, int]], left: Container[Value]
+) -> tuple[tuple[Value, I.Phi, int], ...]:
+    """Of what a loop leaves behind, its counters in the last iteration, and what they go on with."""
+    found: list[tuple[Value, I.Phi, int]] = []
+    for phi, _ in counters:
+        ends = loop.ends(phi)
+        found += [(v, phi, behind) for v, behind in ((phi, 1), (ends and ends[1], 0)) if v is not None and v in left]
+    return tuple(found)
 
 
 def _alternates(phi: I.Phi, loop: Loop) -> bool:

@@ -130,9 +130,9 @@ def mark_common(memory: object) -> None:
 
 def keep_common(before: Module, after: Module) -> None:
     """Says so, in place, of allocations that LLVM's passes made of others, as a `calloc` of a `malloc` and a `memset`
-    behind it, by their places in the source."""
+    behind it: of all of them where all others are, or else by their places in the source, which shadows do not have."""
     made = {say: {_origin(before, i) for i in _made(before) if is_common(i) is say} for say in (True, False)}
-    common = made[True] - made[False] - {None}
+    common = made[True] - made[False] - ({None} if made[False] else set())
     for call in _made(after) if common else ():
         if not is_common(call) and _origin(after, call) in common:
             mark_common(call)

@@ -222,8 +222,6 @@ def _why_not_open(share: Independent) -> str | None:
     phis = [s.start for s in share.sums if isinstance(s.start, I.Phi)]
     if not {v for phi in phis for v, b in phi.incoming if b is latch}.issuperset(share.left):
         return "it leaves a value behind"
-    if None in dict(share.added).values():
-        return "its iterations may not run at once"
     return None
 
 

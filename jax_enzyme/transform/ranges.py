@@ -277,6 +277,7 @@ class InRanges(Sharing):
         slots = local(self._root, T.ArrayType(self._ranges.count * self._slot_size, T.I8), CELL)
         blocks = [ready, alone, looking, together, after]
         count = self._length(at)
+        self._name_counted(at, count)
         length = self._range_length(at, count)
         ways: list[tuple[Value, BasicBlock]] = []
         if self._is_open:

@@ -34,7 +34,7 @@ from jax_enzyme.ir.module import Function, Module, define
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import computed_before, local, redirect_phis
+from jax_enzyme.transform.rewriting import computed_before, local, redirect_phis, replace_operands
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
@@ -367,6 +367,7 @@ class Sharing:
         at = Builder(before)
         del before.instructions[-1]
         count = self._length(at)
+        self._name_counted(at, count)
         is_alone = at.icmp("eq", self._team, ConstantNull(T.PTR))
         if self._share.length is not None:
             few = at.icmp("ult", count, const_int(T.I64, -(-WORTH // self._facts.each(loop))))
@@ -392,6 +393,17 @@ class Sharing:
         """How many iterations there are."""
         length = self._share.length
         return const_int(T.I64, self._share.count) if length is None else computed_before(at, length)
+
+    def _name_counted(self, at: Builder, count: Value) -> None:
+        """What is used behind the loop of its counters is computed before it."""
+        steps, found = dict(self._share.counters), dict[Value, Value]()
+        for value, phi, behind in self._share.counted:
+            number = at.binary("sub", count, const_int(T.I64, behind)) if behind else count
+            number = number if phi.type == T.I64 else at.cast("trunc", number, phi.type)
+            grown = at.binary("mul", number, const_int(phi.type, steps[phi]))
+            found[value] = at.binary("add", self._start(phi), grown)
+        outside = (i for b in self._root.blocks if b not in self._share.loop for i in b.instructions)
+        replace_operands(outside, found)
 
     def _leave(self, end: Builder, way: Value, blocks: list[BasicBlock]) -> None:
         """Goes on behind the loop, or where it was left early; `blocks` take its place in the function."""

@@ -55,9 +55,7 @@ void k(int n, const double *x, double *y) {
   free(row);
 }"""
 
-CASES = {
-    "anti-diagonals between two bounds": Shared(
-        """#include <math.h>
+_DIAGONALS = """#include <math.h>
 void k(int n, const double *x, double *y) {
   enum { M = 60 };
   double d[M + 1][M + 1];
@@ -73,9 +71,64 @@ void k(int n, const double *x, double *y) {
     }
   }
   for (int i = 0; i < n; i++) y[i] = d[i / M + 1][i % M + 1];
-}""",
+}"""
+
+CASES = {
+    "anti-diagonals between two bounds": Shared(_DIAGONALS, "pjv", n=3600),
+    "anti-diagonals of a table on the heap": Shared(
+        _DIAGONALS.replace(
+            "double d[M + 1][M + 1];",
+            "double (*d)[M + 1] = malloc((M + 1) * sizeof *d);\n  for (int i = 0; i <= M * (M + 2); i++) d[0][i] = 9;",
+        ).replace("<math.h>", "<math.h>\n#include <stdlib.h>"),
         "pjv",
         n=3600,
+    ),
+    "elements by colours in lists": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int *list = malloc(n * sizeof *list), first[5] = {0};
+  for (int c = 0, m = 0; c < 4; first[++c] = m)
+    for (int e = 0; e < n - 1; e++)
+      if (e * 7 % 4 == c) list[m++] = e;
+  double *f = calloc(n, sizeof *f);
+  for (int i = 0; i < n; i++) y[i] = x[i];
+  for (int step = 0; step < 2; step++) {
+    for (int c = 0; c < 4; c++) {
+#pragma omp parallel for
+      for (int q = first[c]; q < first[c + 1]; q++) {
+        int e = list[q];
+        double v = exp(sin(y[e]) * y[e + 1]);
+        f[e] += v, f[e + 1] -= v * y[e];
+      }
+    }
+    for (int i = 0; i < n; i++) y[i] += 0.1 * f[i];
+  }
+}""",
+        "pjv",
+        n=8000,
+        all=True,
+    ),
+    "a triangular system by levels in lists": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int *list = malloc(n * sizeof *list), first[9] = {0};
+  for (int l = 0, m = 0; l < 8; first[++l] = m)
+    for (int i = 0; i < n; i++)
+      if (i % 8 == l) list[m++] = i;
+  for (int l = 0; l < 8; l++) {
+#pragma omp parallel for
+    for (int q = first[l]; q < first[l + 1]; q++) {
+      int i = list[q];
+      double sum = x[i];
+      for (int e = 1; e <= l; e++) sum -= 0.2 * x[i - e] * y[i - e];
+      y[i] = sum / (1 + x[i] * x[i]);
+    }
+  }
+}""",
+        "pjv",
+        n=16000,
+        all=True,
     ),
     "rows that iterations make": Shared(_ROWS.replace(", CHUNK", "").replace("BEFORE", "1"), "pjv", n=8000),
     "rows that are made of the one before": Shared(
@@ -1114,7 +1167,7 @@ void k(int n, const double *x, double *y) {
     }
   }
 }""",
-        "",
+        "pjv",
         n=400,
     ),
     "local memory that nobody clears, and steps write and read in turn": Shared(
