@@ -177,6 +177,18 @@ extern "C" double f(int n, const double *x) {
   for (auto &e : v) s += std::visit([&](auto a) { return double(a) * x[1] * double(a); }, e);
   return s;
 }"""
+INDICES = """#include <math.h>
+struct value { int tag; union { double d; int i; } u; };
+double f(int n, const double *x) {
+  struct value a[64];
+  double s = 0;
+  for (int k = 0; k < n; k++)
+    if (k % 3 == 1) a[k].tag = 0, a[k].u.i = n - 1 - k;
+    else a[k].tag = 1, a[k].u.d = x[k] * x[k];
+  for (int k = 0; k < n; k += STEP) a[k].u.i = k / 2, a[k].tag *= STEP == n;
+  for (int k = 0; k < n; k++) s += a[k].tag ? sin(a[k].u.d) : x[a[k].u.i];
+  return s;
+}"""
 HALVES = """
 struct value { int tag; union { double d; int i[2]; } u; };
 double f(int n, const double *x) {
@@ -289,8 +301,8 @@ def test_where_a_number_lies_after_all_second_derivatives_are_no_numbers(
 
 @pytest.mark.parametrize(
     ("source", "lang"),
-    [(TAGGED, "c"), (SORTED, "c"), (SHARED, "c"), (VECTOR, "c++")],
-    ids=["tagged", "sorted", "shared", "vector"],
+    [(TAGGED, "c"), (SORTED, "c"), (SHARED, "c"), (VECTOR, "c++"), (INDICES.replace("STEP", "2"), "c")],
+    ids=["tagged", "sorted", "shared", "vector", "indices"],
 )
 def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal["c", "c++"]) -> None:
     f = kernel(source, lang)
@@ -307,8 +319,9 @@ def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal
         (HALVES.replace("HALF", "1"), [0, 3]),
         (READ, [0, 2, 3, 5]),
         (MOVED, [0, 1, 3]),
+        (INDICES.replace("STEP", "n"), [0]),
     ],
-    ids=["low", "high", "read", "moved"],
+    ids=["low", "high", "read", "moved", "index"],
 )
 def test_a_half_of_a_number_has_derivatives_that_are_no_numbers(source: str, lost: list[int]) -> None:
     f = kernel(source, "c")

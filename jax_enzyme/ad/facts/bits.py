@@ -81,12 +81,11 @@ class BitChecks:
         found = set[I.Instruction]()
         nothing = frozenset[I.Instruction](), frozenset[I.Load]()
         words = {word for _, _, lost in self._read_as_integers for word, lossy in lost.items() if lossy}
-        if not words:
-            return nothing
-        shorter = frozenset[I.Load]()
         # In a derivative the codes that tell what was read are constants, and would hide what numbers depend on.
-        if not self._in_frames and any(word.type == T.I32 for word in words):
-            shorter = frozenset(self._shorter)
+        takes = not self._in_frames and (any(word.type == T.I32 for word in words) or self._are_halves_taken)
+        if not (words or takes):
+            return nothing
+        shorter = frozenset(self._shorter if takes else ())
         plain = PlainWords(self.points_to, self.activity, self._in_frames, shorter)
         if not all(map(plain.may_be, words)):
             return nothing
@@ -106,6 +105,12 @@ class BitChecks:
     def _in_frames(self) -> bool:
         """Whether it is a derivative that is derived, which was itself found to be right."""
         return any(buffer.role != "primal" for buffer in self.numbers.values())
+
+    @property
+    def _are_halves_taken(self) -> bool:
+        """Whether an integer is stored over a half of a double that varies, and integers are read of such halves."""
+        stores = (i for i in self.points_to.instructions() if isinstance(i, I.Store) and self._is_half(i))
+        return any(self._shorter) and any(self._access(store) is PARTS for store in stores)
 
     @property
     def _shorter(self) -> Iterator[I.Load]:
