@@ -5,32 +5,31 @@ changed is something else then; so are what somebody typed, and the time:
 
     f = fopen("count", "r"); fscanf(f, "%lf", &n); ...; f = fopen("count", "w"); fprintf(f, "%g", n + 1);
 
-Files are told apart by their names, and one that is emptied first holds what this run has written. Of numbers it is
-followed where they go, to which bytes of memory: a time that is printed, that decides what is printed, or that is kept
-beside the result changes nothing.
+Files are told apart by their names, and one that is emptied first holds what this run has written. Of derivatives it is
+followed back what they are made of, which bytes of memory too: a time that is printed, that decides what is printed, or
+that is kept beside the result changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from jax_enzyme.analysis.accesses import closure
+from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.congruence import ANY, copied_to, overlap
-from jax_enzyme.analysis.divergence import Divergence
+from jax_enzyme.analysis.dominators import PostDominators
 from jax_enzyme.analysis.file_uses import FileUse, file_uses
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, copy_operands, is_defined_call
-from jax_enzyme.analysis.usefulness import Part, parts
+from jax_enzyme.analysis.objects import call_effect, is_defined_call
+from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, Module, callee_name, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.draws import differs, left
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.files import reads
@@ -39,8 +38,7 @@ from jax_enzyme.rules.table import Rules
 
 _ADDS = frozenset("fadd fsub fneg fptrunc fpext bitcast freeze phi load store insertvalue extractvalue".split())
 """What has derivatives that do not depend on the numbers that come in."""
-_MOST_PARTS = 64
-"""Of an object of which so many ranges of bytes depend on them, all do."""
+_BRANCHES = (I.CondBranch, I.Switch, I.IndirectBranch)
 _SILENT = (Effect.OUTPUT, Effect.FREE, Effect.IGNORED)
 
 
@@ -75,7 +73,8 @@ def drawn_number(points_to: PointsTo, activity: Activity, rules: Rules) -> I.Cal
     instructions = list(points_to.instructions())
     calls = (i for i in instructions if isinstance(i, I.CallBase) and not is_defined_call(i))
     drawn = [call for call in calls if differs(callee_name(call)) and rule_of(call, rules) is None]
-    return drawn[0] if drawn and _Spread(points_to, activity, drawn).matters(instructions) else None
+    needed = _Derivatives(points_to, activity, drawn).needed(instructions) if drawn else ()
+    return next((call for call in drawn if call in needed), None)
 
 
 def _comes_first(module: Module, first: I.Instruction, second: I.Instruction) -> bool:
@@ -86,154 +85,114 @@ def _comes_first(module: Module, first: I.Instruction, second: I.Instruction) ->
     return False
 
 
-class _Spread:
-    """What depends on some calls, values and objects, as far as it goes."""
+class _Derivatives:
+    """What derivatives may depend on: the choices, addresses and numbers that they are computed with, and whatever
+    these are made of, but for some calls, which say what they say."""
 
     def __init__(self, points_to: PointsTo, activity: Activity, calls: Collection[I.CallBase]) -> None:
         self._points_to = points_to
         self._activity = activity
         self._calls = frozenset(calls)
-        self._values: set[Value] = set()
-        self._parts: dict[MemoryObject, set[Part]] = {}
-        self._known: dict[I.Instruction, Collection[Value] | None] = {}
+        self._layout = DataLayout(points_to.module)
+        self._noted = Usefulness(points_to)
+        self._homes = {b.terminator: (f, b) for f in points_to.functions for b in f.blocks}
 
-    def matters(self, instructions: Collection[I.Instruction]) -> bool:
-        """Whether a derivative may depend on them: by a choice, an address, or a number that it is computed with."""
-        before = -1
-        while before != (before := len(self._values) + sum(map(len, self._parts.values()))):
-            for instruction in instructions:
-                self._step(instruction)
-        return any(map(self._decides, instructions))
+    def needed(self, instructions: Iterable[I.Instruction]) -> Collection[Value]:
+        start: list[Value] = []
+        for instruction in instructions:
+            if isinstance(instruction, _BRANCHES):
+                chosen = self._chosen(instruction)
+                start += instruction.operands[:1] if chosen is None else ()
+                for value in chosen or ():
+                    self._noted.flows(value, instruction.operands[:1])
+            else:
+                self._note(instruction)
+                start += self._deciding(instruction)
+        return self._noted.of(start)[0]
 
-    def _step(self, instruction: I.Instruction) -> None:
+    def _note(self, instruction: I.Instruction) -> None:
+        """What an instruction makes, or writes, and what that depends on."""
+        noted, given, size = self._noted, instruction.operands, self._layout.store_size
+        match instruction:
+            case I.Load(operands=[pointer]):
+                noted.flows(instruction, (pointer, *noted.parts(pointer, size(instruction.type))))
+            case I.Store(operands=[value, pointer]):
+                noted.writes(pointer, size(value.type), (value,))
+            case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
+                noted.flows(instruction, (*given, *noted.parts(pointer, None)))
+                noted.writes(pointer, None, values)
+            case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
+                for parameter, argument in zip(callee.arguments, instruction.arguments, strict=False):
+                    noted.flows(parameter, (argument,))
+                noted.flows(instruction, callee.returned())
+            case I.CallBase():
+                self._note_call(instruction)
+            case _:
+                noted.flows(instruction, given)
+
+    def _note_call(self, call: I.CallBase) -> None:
+        noted, effect = self._noted, call_effect(call)
+        if call in self._calls:
+            length = left(callee_name(call))
+            for argument in call.arguments if length is not None else ():
+                noted.writes(argument, length, (call,))
+            if length is None:
+                noted.fills(reachable_objects(self._points_to, call), (call,))
+        elif effect is Effect.MEMORY_COPY:
+            noted.copies(call)
+        elif effect is Effect.MEMORY_SET:
+            noted.writes(call.operands[0], None, call.operands)
+        elif effect not in _SILENT:
+            reach = reachable_objects(self._points_to, call)
+            sources = (*call.operands, *map(Part, reach))
+            noted.flows(call, sources)
+            noted.fills((item for item in reach if not item.is_constant), sources)
+
+    def _deciding(self, instruction: I.Instruction) -> Sequence[Value]:
+        """The operands of an instruction on which derivatives depend."""
         given = instruction.operands
         match instruction:
             case I.CallBase() if instruction in self._calls:
-                self._values.add(instruction)
-                self._mark(instruction.arguments, left(callee_name(instruction)))
-            case I.CondBranch() | I.Switch() if given[0] in self._values:
-                self._values.update(self._chosen(instruction) or ())
-            case I.Store() if given[0] in self._values:
-                self._put(given[1], self._size(given[0].type))
-            case I.CallBase() if is_defined_call(instruction):
-                self._enter(instruction)
-            case I.CallBase() if call_effect(instruction) in _SILENT:
-                pass
-            case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
-                self._copy(*copy_operands(instruction))
-            case I.CallBase() if call_effect(instruction) is Effect.MEMORY_SET and self._values.isdisjoint(given):
-                pass
-            case I.CallBase() if self._is_given(instruction.arguments):
-                self._values.add(instruction)
-                self._mark(instruction.arguments)
-            case I.Load() | I.AtomicRMW() | I.CmpXchg() if self._holds(given[0], self._size(instruction.type)):
-                self._values.add(instruction)
-            case _ if not self._values.isdisjoint(given):
-                self._values.add(instruction)
-            case _:
-                pass
-
-    def _enter(self, call: I.CallBase) -> None:
-        callee = call.callee
-        assert isinstance(callee, Function)
-        self._values.update(p for p, a in zip(callee.arguments, call.arguments, strict=False) if a in self._values)
-        if not self._values.isdisjoint(callee.returned()):
-            self._values.add(call)
-
-    def _is_given(self, arguments: Iterable[Value]) -> bool:
-        return any(a in self._values or not self._parts.keys().isdisjoint(self._reach(a)) for a in arguments)
-
-    def _mark(self, arguments: Iterable[Value], size: int | None = None) -> None:
-        for argument in arguments:
-            for part in map(Part, self._reach(argument)) if size is None else parts(self._points_to, argument, size):
-                self._add(part)
-
-    def _put(self, pointer: Value, size: int | None) -> None:
-        for part in parts(self._points_to, pointer, size):
-            self._add(part)
-
-    def _copy(self, target: Value, source: Value, length: int | None) -> None:
-        to = parts(self._points_to, target, length)
-        for here in parts(self._points_to, source, length):
-            for known in [*self._parts.get(here.item, ())]:
-                if ANY in (known.at, here.at):
-                    self._put(target, length)
-                elif overlap(known.at, known.size, here.at, here.size):
-                    for there in to:
-                        at = ANY if there.at == ANY else copied_to(known.at, known.size, here.at, there.at, length)
-                        self._add(Part(there.item, at, known.size))
-
-    def _add(self, part: Part) -> None:
-        if not part.item.is_constant:
-            known = self._parts.setdefault(part.item, set())
-            known.add(part if len(known) < _MOST_PARTS else Part(part.item))
-
-    def _holds(self, pointer: Value, size: int | None) -> bool:
-        """Whether what is read there may depend on them."""
-        return any(
-            overlap(known.at, known.size, part.at, part.size)
-            for part in parts(self._points_to, pointer, size)
-            for known in self._parts.get(part.item, ())
-        )
-
-    def _size(self, type_: T.Type) -> int:
-        return self._layout.store_size(type_)
-
-    def _reach(self, argument: Value) -> Iterable[MemoryObject]:
-        return closure(self._points_to, self._points_to.of(argument))
-
-    def _decides(self, instruction: I.Instruction) -> bool:
-        given = instruction.operands
-        if instruction in self._calls or self._values.isdisjoint(given):
-            return False
-        match instruction:
-            case I.CondBranch() | I.Switch() | I.IndirectBranch():
-                return self._chosen(instruction) is None
-            case I.Select() if given[0] not in self._values:
-                return False
-            case I.Load() | I.Store() if given[-1] in self._values:
-                return not self._activity.varied_objects.isdisjoint(self._points_to.of(given[-1]))
+                return ()
+            case I.Load() | I.Store():
+                return () if self._activity.varied_objects.isdisjoint(self._points_to.of(given[-1])) else given[-1:]
+            case I.Select():
+                return given[:1] if self._activity.value(instruction) else ()
             case I.CallBase() if not is_defined_call(instruction):
-                return self._activity.value(instruction) or self._activity_of(instruction)
+                return given if self._activity.value(instruction) or self._touches_active(instruction) else ()
             case _:
-                return instruction.opcode not in _ADDS and self._activity.value(instruction)
+                return given if instruction.opcode not in _ADDS and self._activity.value(instruction) else ()
 
     def _chosen(self, branch: I.Instruction) -> Collection[Value] | None:
         """The values that depend on which way a branch goes; None where something else does besides them and what is
         printed: numbers that vary, or what memory holds."""
-        if branch not in self._known:
-            self._known[branch] = self._chosen_by(branch)
-        return self._known[branch]
-
-    def _chosen_by(self, branch: I.Instruction) -> Collection[Value] | None:
         function, block = self._homes[branch]
-        cfg = Cfg(function)
-        between = Divergence(cfg, lambda _: False, lambda _: False).between(block)
-        if between is None or not all(self._is_silent(i) for b in between for i in b.instructions):
-            return None
-        inside = {i for b in between for i in b.instructions}
-        joins = {s for b in between | {block} for s in cfg.succs[b]} - between
-        used = uses(function)
-        found: set[I.Instruction] = {i for b in joins for i in b.instructions if isinstance(i, I.Phi)}
-        found.update(i for i in inside if any(user not in inside for user, _ in used.get(i, ())))
+        cfg, joins, used = self._ways(function)
+        join = joins.get(block)
+        between = Reached(cfg.succs[block], lambda b: b is not join)
+        inside: set[Value] = set()
+        for passed in between:
+            if join is None or not all(map(_is_silent, passed.instructions)):
+                return None
+            inside.update(passed.instructions)
+            between.add(cfg.succs[passed])
+        found = {i for i in inside if any(user not in inside for user, _ in used.get(i, ()))}
+        found.update(i for i in (join.instructions if join is not None else ()) if isinstance(i, I.Phi))
         return None if any(map(self._activity.value, found)) else found
 
-    @staticmethod
-    def _is_silent(instruction: I.Instruction) -> bool:
-        if isinstance(instruction, I.CallBase):
-            return not isinstance(instruction, I.Invoke) and call_effect(instruction) in _SILENT
-        return not isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg | I.Fence | I.Unreachable)
+    @remembered
+    def _ways(self, function: Function) -> tuple[Cfg, Mapping[BasicBlock, BasicBlock | None], Uses]:
+        cfg = Cfg(function)
+        return cfg, PostDominators(cfg).idom, uses(function)
 
-    @cached_property
-    def _layout(self) -> DataLayout:
-        return DataLayout(self._points_to.module)
-
-    @cached_property
-    def _homes(self) -> dict[I.Instruction, tuple[Function, BasicBlock]]:
-        return {b.terminator: (f, b) for f in self._points_to.functions for b in f.blocks}
-
-    def _activity_of(self, call: I.CallBase) -> bool:
+    def _touches_active(self, call: I.CallBase) -> bool:
         """Whether a call reads or writes numbers that vary."""
         if call_effect(call) in _SILENT:
             return False
-        return any(not self._activity.varied_objects.isdisjoint(self._reach(a)) for a in call.arguments)
+        return not self._activity.varied_objects.isdisjoint(reachable_objects(self._points_to, call))
+
+
+def _is_silent(instruction: I.Instruction) -> bool:
+    if isinstance(instruction, I.CallBase):
+        return not isinstance(instruction, I.Invoke) and call_effect(instruction) in _SILENT
+    return not isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg | I.Fence | I.Unreachable)

@@ -70,6 +70,11 @@ class Usefulness:
         for part in self.parts(pointer, size):
             self._writes.setdefault(part.item, []).append(_Write(part.at, size, sources))
 
+    def fills(self, items: Iterable[MemoryObject], sources: Sequence[Value | Part]) -> None:
+        """Whatever is in some objects may be made of these."""
+        for item in items:
+            self._writes.setdefault(item, []).append(_Write(ANY, None, sources))
+
     def copies(self, call: I.CallBase) -> None:
         """Bytes are made of bytes."""
         target, _, length = copy_operands(call)

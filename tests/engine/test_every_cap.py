@@ -88,7 +88,6 @@ ELSEWHERE = {
     "analysis.polynomials:MAX_TERMS": "the same",
     "analysis.ragged:_MOST_INSTRUCTIONS": _UNKNOWN,
     "analysis.recurrences:_MAX_ITERATION": "no loop goes on for longer",
-    "analysis.reruns:_MOST_PARTS": "all of an object is another one in a second run",
     "analysis.residues:_MOST": _UNKNOWN,
     "analysis.rounding:_MOST_FRACTION": "what docs/limits.md says of sums that round",
     "analysis.shortcuts:_EFFORT": _SHORTCUT,
