@@ -1,4 +1,4 @@
-"""Pointers that are null in every run, since nothing but zeros is written where they are read from.
+"""Pointers that are null in every run, or made of null: no program that is right calls them, or reads through one.
 
     %table = call ptr @calloc(i64 4, i64 8)      (or memory that a memset, a copy of such memory, or nothing has filled)
     %slot = getelementptr ptr, ptr %table, i64 2
@@ -7,12 +7,14 @@
     %called = load ptr, ptr %member              a member of a record at null, as good as null
 
 The map of memory says that no address lies there; a number might still, and numbers may be made into addresses. So
-every instruction that may write to the place is looked at, and a copy's source as well.
+every instruction that may write to the place is looked at, and a copy's source as well. A pointer that is stored there
+may be null itself: `p->half = NULL; run(p->half, x)`. To derivatives such a pointer is no memory of unknown origin, and
+where a shadow of it is wanted it does as well itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import accesses, clears, closure
@@ -24,15 +26,18 @@ from jax_enzyme.analysis.objects import (
     MemoryObject,
     Objects,
     call_effect,
+    called_routine,
     is_defined_call,
     is_memory_free,
     is_near_null,
 )
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Constant, ConstantString, Poison, Undef, Value, is_zero
+from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantString, Poison, Undef, Value, is_zero
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
 _WRITES_NOTHING = frozenset(
@@ -45,7 +50,7 @@ _WRITES_NOTHING = frozenset(
 """What leaves the memory alone that was there before."""
 _FILLS = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
 _MOST = 64
-"""So many places are looked at for one pointer: a copy within an object may lead to ever more."""
+"""So many places that were copied are looked at for one pointer: a copy within an object may lead to ever more."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +71,50 @@ class Zeros:
         self._instructions = list(points_to.instructions())
 
     def is_null(self, pointer: Value) -> bool:
-        """Whether a pointer that leads to no object, as far as the map says, is null wherever it is called, or would
-        be read through one that is: no program that is right calls it."""
-        if is_near_null(pointer):
-            return True
-        if not isinstance(pointer, I.Load):
+        """Whether a pointer can only be null, made of it, what nobody has written, or loaded through such a pointer."""
+        if self._points_to.of(pointer):
             return False
-        if not self._points_to.of(pointer.operands[0]):
-            return self.is_null(I.base_of(pointer.operands[0]))
-        seen = Reached(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
-        for place in seen:
-            sources = self._sources(place)
-            if sources is None or len(seen) > _MOST:
+        seen = Reached[Value | _Place]([pointer])
+        left = _MOST
+        for item in seen:
+            sources = self._sources(item) if isinstance(item, _Place) else self._made_of(item)
+            if sources is None:
+                return False
+            left -= sum(isinstance(source, _Place) for source in sources) if isinstance(item, _Place) else 0
+            if left < 0:
                 return False
             seen.add(sources)
-        return len(seen) > 0
+        return True
+
+    def _made_of(self, value: Value) -> Sequence[Value | _Place] | None:
+        """What has to be null for a pointer to be; None where that does not help."""
+        match value:
+            case Poison() | Undef():
+                return ()
+            case _ if is_near_null(value):
+                return ()
+            case I.Phi() | I.Select():
+                return I.merged(value)
+            case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
+                return value.operands[:1]
+            case Argument():
+                return self._given.get(value)
+            case I.Load(operands=[address]) if not self._points_to.of(address):
+                return (address,)
+            case I.Load(operands=[address]):
+                return tuple(self._places(address, self._layout.store_size(value.type))) or None
+            case _:
+                return None
+
+    @cached_property
+    def _given(self) -> Mapping[Value, Sequence[Value]]:
+        """What calls pass to the parameters of the functions that the root calls."""
+        found: dict[Value, list[Value]] = {}
+        for call in (i for i in self._instructions if isinstance(i, I.CallBase)):
+            for callee in self._points_to.callees(call):
+                for parameter, value in zip(callee.arguments, call.arguments, strict=False):
+                    found.setdefault(parameter, []).append(value)
+        return found
 
     @cached_property
     def _reached(self) -> Objects:
@@ -95,15 +129,17 @@ class Zeros:
     def _is_open(self, call: I.CallBase) -> bool:
         """Whether a call may write what is not seen."""
         effect = call_effect(call)
-        is_seen = is_defined_call(call) or is_memory_free(call) or effect in _FILLS
+        is_seen = is_defined_call(call) or is_memory_free(call) or effect in _FILLS or called_routine(call) is not None
         return not is_seen and effect not in _WRITES_NOTHING and not self._points_to.callees(call)
 
     def _places(self, pointer: Value, size: int) -> Iterator[_Place]:
         for item, offsets in self._points_to.within(pointer).items():
             yield from (_Place(item, at, size) for at in offsets)
 
-    def _sources(self, place: _Place) -> list[_Place] | None:
-        """The places that are copied to this one; None where anything but zeros may be in it."""
+    @remembered
+    def _sources(self, place: _Place) -> Sequence[Value | _Place] | None:
+        """The places that are copied to this one, and the pointers that are stored there; None where anything else but
+        zeros may be in it."""
         item, site = place.item, place.item.site
         if isinstance(site, GlobalVariable) and item.is_constant:
             return [] if self._is_zero_at(site.initializer, place) else None
@@ -111,11 +147,14 @@ class Zeros:
             return None
         if isinstance(site, GlobalVariable) and not self._is_zero_at(site.initializer, place):
             return None
-        found: list[_Place] = []
+        found: list[Value | _Place] = []
         if isinstance(site, I.CallBase) and call_effect(site) is Effect.REALLOCATE:
             found += [_Place(p.item, p.at + place.at, place.size) for p in self._places(site.operands[0], place.size)]
         for write, size, here in self._writes.get(item, ()):
             if _writes_zeros(write) or (size is not None and not overlap(here, size, place.at, place.size)):
+                continue
+            if isinstance(write, I.Store) and T.is_pointer(write.operands[0].type):
+                found.append(write.operands[0])
                 continue
             if not isinstance(write, I.CallBase) or call_effect(write) is not Effect.MEMORY_COPY:
                 return None
@@ -150,7 +189,8 @@ class Zeros:
         found: dict[MemoryObject, list[tuple[I.Instruction, int | None, Congruence]]] = {}
         every = (a for f in self._points_to.functions for a in accesses(self._points_to, f, self._layout) if a.writes)
         for write in every:
-            if isinstance(write.instruction, I.CallBase) and call_effect(write.instruction) not in _FILLS:
+            call = write.instruction
+            if isinstance(call, I.CallBase) and call_effect(call) not in _FILLS and called_routine(call) is None:
                 continue
             for item, offsets in self._points_to.within(write.pointer).items():
                 found.setdefault(item, []).extend((write.instruction, write.size, at) for at in offsets)

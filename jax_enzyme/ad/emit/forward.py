@@ -205,7 +205,7 @@ class _Emitter(ShadowedCopy):
 
     def is_own_shadow(self, pointer: Value) -> bool:
         """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
-        does one that leads nowhere, and one from known memory in which no pointer was ever stored: it is null, or a
+        does one that is null in any case, and one from known memory in which no pointer was ever stored: null, or a
         mark."""
         points_to = self.facts.points_to
         objects = points_to.of(pointer)
@@ -215,7 +215,7 @@ class _Emitter(ShadowedCopy):
             kept_in = points_to.of(pointer.operands[0])
             if kept_in and points_to.unknown not in kept_in:
                 return True
-        return self.facts.nowhere.leads(pointer)
+        return self.facts.zeros.is_null(pointer)
 
     def companion(self, value: Value) -> Value:
         if T.is_pointer(value.type):

@@ -9,7 +9,6 @@ from functools import cached_property
 from jax_enzyme.ad.facts.causes import GLOBAL, HELD, Cause
 from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import refuse
-from jax_enzyme.ad.facts.nowhere import Nowhere
 from jax_enzyme.ad.facts.one_plane import numbers_under
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.facts.threads import Sums, Threads
@@ -18,6 +17,7 @@ from jax_enzyme.analysis.flow import is_opaque_call, only_decides, rule_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.speculation import speculated
+from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -129,8 +129,8 @@ class Facts:
         return Distances(self.points_to, self.activity.varied_objects)
 
     @cached_property
-    def nowhere(self) -> Nowhere:
-        return Nowhere(self.points_to, self.activity)
+    def zeros(self) -> Zeros:
+        return Zeros(self.points_to)
 
     @cached_property
     def compared(self) -> frozenset[I.Instruction]:

@@ -27,7 +27,6 @@ from jax_enzyme.ad.facts.causes import (
 )
 from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import active_rule, refuse
-from jax_enzyme.ad.facts.nowhere import Nowhere
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.files import Files
@@ -45,6 +44,7 @@ from jax_enzyme.analysis.objects import (
     reachable_functions,
 )
 from jax_enzyme.analysis.words import Words
+from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -251,7 +251,7 @@ class _Check:
     def _is_lost(self, pointer: Value) -> bool:
         """Whether it is not known what memory a pointer leads to."""
         objects = self.points_to.of(pointer)
-        return not (objects and self.points_to.unknown not in objects) and not self._nowhere.leads(pointer)
+        return not (objects and self.points_to.unknown not in objects) and not self._zeros.is_null(pointer)
 
     def _may_be_ours(self, pointer: Value) -> bool:
         """Whether a pointer of unknown origin may lead to numbers that the kernel was given, or its own."""
@@ -272,8 +272,8 @@ class _Check:
         return any(isinstance(part, I.Cast) and part.opcode in ("zext", "sext") for part in parts)
 
     @cached_property
-    def _nowhere(self) -> Nowhere:
-        return Nowhere(self.points_to, self.activity)
+    def _zeros(self) -> Zeros:
+        return Zeros(self.points_to)
 
     @cached_property
     def _distances(self) -> Distances:
