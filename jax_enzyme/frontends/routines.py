@@ -73,7 +73,7 @@ def _fits(module: Module, parameter: Parameter, given: MDValue | str | None, rou
     if parameter.kind is Kind.FLAG:
         return True  # flang says nothing of characters
     if parameter.is_float:
-        is_complex = routine.is_complex and parameter.kind is not Kind.REAL
+        is_complex = routine.is_complex and parameter.kind not in (Kind.REAL, Kind.REALS)
         return _is_number(module, given, routine.scalar, is_complex)
     type_ = _pointee(module, given)
     return type_ is not None and type_.get("encoding") == "DW_ATE_signed" and type_.number("size") == _INTEGER_BITS

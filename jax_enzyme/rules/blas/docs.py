@@ -26,9 +26,15 @@ name, unless nothing that varies goes into it.
 - The first number of `work` is its size, without derivative, and `lwork = -1` asks for it.
 - In `geqrf` a column that is zero below the diagonal is not reflected, though one close to it is: the sign of a row of
   R jumps there, and derivatives are NaN. (The last column of a square matrix is none.)
-- Eigenvectors and singular vectors have the sign that LAPACK gives them; those of equal values have no derivative (it
-  is infinite or NaN), though the values have. Neither have vectors beyond the smaller side of a matrix that is not
-  square (`A` in `gesvd`), vectors in place of the matrix (`O`), and what is left of a matrix that is destroyed: NaN.
+- Eigenvectors and singular vectors have the sign that LAPACK gives them, and complex ones the phase: in a triangle that
+  is stored below the diagonal their first component stays real, otherwise the last one. Those of equal values have no
+  derivative (it is infinite or NaN), though the values have. Neither have vectors beyond the smaller side of a matrix
+  that is not square (`A` in `gesvd`), vectors in place of the matrix (`O`), and what is left of a matrix that is
+  destroyed: NaN.
+- `gesvx` and `posvx` have the derivatives of the solution. Those of factors, scales and estimates that they give, and of
+  a matrix and a right-hand side that they scale, are NaN, and so are those of solutions for a matrix that is given
+  scaled (`F`, with `equed` other than `N`).
+- The columns that `geqp3` takes first are those of the call: where two are equally long, others come next to them.
 - In `gelss` and `gelsd` the rank is that of the call; where it is full, what lies below a solution has the size of the
   residual, in its first number.
 - `nrm2` has derivative 0 at 0, `asum` counts the sign of 0 as 1.

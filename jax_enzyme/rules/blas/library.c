@@ -20,5 +20,8 @@
 #include "stored.h"
 #include "inverses.h"
 #include "orthogonal.h"
+#include "pivoted.h"
 #include "spectral.h"
 #include "singular.h"
+#include "subset.h"
+#include "expert.h"

@@ -70,18 +70,15 @@ static void OF(reflect_back)(int n, int count, const SCALAR *v, SCALAR tau, SCAL
      dv = (dx - v (dalpha - dbeta)) / (alpha - beta)
    Where x is zero, LAPACK takes H = 1, though close by it reflects: R changes its sign there and has no derivative. */
 
-void RULE(geqrf, _jvp)(const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *tau, SCALAR *work,
-                       const int *lwork, int *info, SCALAR *sa, SCALAR *stau, SCALAR *swork) {
-  int steps = *m < *n ? *m : *n, ld = je_at_least_one(*m);
-  SCALAR *old = sa && *lwork != -1 ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
-  BLAS(geqrf)(m, n, a, lda, tau, work, lwork, info);
-  if (swork) *swork = 0;
-  if (*lwork == -1) return;
+/* What A is before goes from `old`, and its tangent from sa, into what the result's are, column by column. */
+static void OF(triangle_tangent)(int m, int n, const SCALAR *a, int lda, const SCALAR *tau, SCALAR *old, SCALAR *sa,
+                                 SCALAR *stau) {
+  int steps = m < n ? m : n, ld = je_at_least_one(m);
   for (int k = 0; stau && !sa && k < steps; k++) stau[k] = 0;
   for (int k = 0; sa && k < steps; k++) {
-    int rows = *m - k;
-    const SCALAR *v = a + k + (index_t)k * *lda;
-    SCALAR *dv = sa + k + (index_t)k * *lda, t = tau[k], beta = *v, alpha = beta * (1 - t), dalpha = *dv, dtau = 0;
+    int rows = m - k;
+    const SCALAR *v = a + k + (index_t)k * lda;
+    SCALAR *dv = sa + k + (index_t)k * lda, t = tau[k], beta = *v, alpha = beta * (1 - t), dalpha = *dv, dtau = 0;
     if (t != 0) {
       SCALAR sum = alpha * dalpha, distance = -t * beta;
       for (int i = 1; i < rows; i++) sum += distance * v[i] * dv[i];
@@ -94,28 +91,22 @@ void RULE(geqrf, _jvp)(const int *m, const int *n, SCALAR *a, const int *lda, SC
       for (int i = 0; i < rows; i++) dv[i] = dtau;
     }
     if (stau) stau[k] = dtau;
-    OF(reflect)(rows, *n - k - 1, v, t, dv, dtau, old + k + (k + 1) * (index_t)ld, dv + *lda, 1, ld, 1, *lda);
+    OF(reflect)(rows, n - k - 1, v, t, dv, dtau, old + k + (k + 1) * (index_t)ld, dv + lda, 1, ld, 1, lda);
   }
-  free(old);
 }
 
-void *RULE(geqrf, _forward)(const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *tau, SCALAR *work,
-                            const int *lwork, int *info, SCALAR *sa, SCALAR *stau, SCALAR *swork, long stable,
-                            void *arena) {
-  struct OF(reflections) *f = je_arena_allocate(arena, sizeof *f);
-  f->m = *m, f->n = *n, f->k = *lwork == -1 ? 0 : *m < *n ? *m : *n, f->lda = f->kept_lda = *lda;
+static void OF(triangle_kept)(struct OF(reflections) * f, int m, int n, int asks, const SCALAR *a, int lda,
+                              const SCALAR *tau, SCALAR *sa, SCALAR *stau, SCALAR *swork, long stable, void *arena) {
+  f->m = m, f->n = n, f->k = asks ? 0 : m < n ? m : n, f->lda = f->kept_lda = lda;
   f->sa = sa, f->stau = stau, f->swork = swork, f->a = a, f->tau = tau;
-  BLAS(geqrf)(m, n, a, lda, tau, work, lwork, info);
   if (sa && f->k) {
     int one = 1;
-    f->a = OF(keep_part)(arena, je_is_stable(stable, 0), 'A', *m, *n, a, &f->kept_lda);
+    f->a = OF(keep_part)(arena, je_is_stable(stable, 0), 'A', m, n, a, &f->kept_lda);
     f->tau = OF(keep_vector)(arena, je_is_stable(stable, 1), f->k, tau, &one);
   }
-  return f;
 }
 
-void RULE(geqrf, _reverse)(void *frame) {
-  struct OF(reflections) *f = frame;
+static void OF(triangle_cotangent)(struct OF(reflections) * f) {
   int n = f->n, ld = je_at_least_one(f->m);
   if (f->swork) *f->swork = 0;
   SCALAR *old = f->sa && f->k ? OF(new_copy)('A', f->m, n, f->a, f->kept_lda) : 0;
@@ -143,6 +134,26 @@ void RULE(geqrf, _reverse)(void *frame) {
   for (int k = 0; f->stau && k < f->k; k++) f->stau[k] = 0;
   free(old);
 }
+
+void RULE(geqrf, _jvp)(const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *tau, SCALAR *work,
+                       const int *lwork, int *info, SCALAR *sa, SCALAR *stau, SCALAR *swork) {
+  SCALAR *old = sa && *lwork != -1 ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
+  BLAS(geqrf)(m, n, a, lda, tau, work, lwork, info);
+  if (swork) *swork = 0;
+  if (*lwork != -1) OF(triangle_tangent)(*m, *n, a, *lda, tau, old, sa, stau);
+  free(old);
+}
+
+void *RULE(geqrf, _forward)(const int *m, const int *n, SCALAR *a, const int *lda, SCALAR *tau, SCALAR *work,
+                            const int *lwork, int *info, SCALAR *sa, SCALAR *stau, SCALAR *swork, long stable,
+                            void *arena) {
+  struct OF(reflections) *f = je_arena_allocate(arena, sizeof *f);
+  BLAS(geqrf)(m, n, a, lda, tau, work, lwork, info);
+  OF(triangle_kept)(f, *m, *n, *lwork == -1, a, *lda, tau, sa, stau, swork, stable, arena);
+  return f;
+}
+
+void RULE(geqrf, _reverse)(void *frame) { OF(triangle_cotangent)(frame); }
 
 /* Step `step` of Q c, Q^T c, c Q or c Q^T takes reflection k: v starts in row k, and row (left) or column k of c. */
 static inline int OF(nth_reflection)(int left, int turned, int k, int step) {

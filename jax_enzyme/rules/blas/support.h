@@ -20,6 +20,7 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define JOIN3_(a, b, c) a##b##c
 #define JOIN3(a, b, c) JOIN3_(a, b, c)
+#define JE_SPREAD(...) __VA_ARGS__
 
 typedef long index_t;
 typedef _Complex float complex_float;

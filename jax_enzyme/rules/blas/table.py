@@ -24,6 +24,7 @@ class Kind(enum.Enum):
     INTEGERS = "I"
     REAL = "r"
     """One real number, also where the routine's other numbers are complex."""
+    REALS = "R"
     NUMBER = "f"
     NUMBERS = "F"
 
@@ -44,7 +45,7 @@ class Parameter:
     @property
     def is_float(self) -> bool:
         """Does it point to floating-point numbers, so that it has a shadow?"""
-        return self.kind in (Kind.REAL, Kind.NUMBER, Kind.NUMBERS)
+        return self.kind in (Kind.REAL, Kind.REALS, Kind.NUMBER, Kind.NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,9 @@ class Routine:
 _X = "x:F incx:i"
 _Y = "y:F incy:i"
 _TRIANGLE = "uplo:c trans:c diag:c"
+_SUBSET = "jobz:c range:c uplo:c n:i a:F+ lda:i vl:r vu:r il:i iu:i abstol:r m:i= w:R= z:F= ldz:i"
+_MATRICES = "n:i nrhs:i a:F+ lda:i af:F+ ldaf:i"
+_ESTIMATES = "b:F+ ldb:i x:F= ldx:i rcond:r= ferr:R= berr:R= work:F="
 _SINGULAR = "a:F+ lda:i s:F= u:F= ldu:i vt:F= ldvt:i work:F= lwork:i"
 
 # name, kinds of numbers, result, parameters: `name:kind`, then `=` if written only, `+` if read and written.
@@ -148,6 +152,10 @@ potrs  s,d,c,z nothing | uplo:c n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 getrf  s,d,c,z nothing | m:i n:i a:F+ lda:i ipiv:I= info:i=
 getrs  s,d,c,z nothing | trans:c n:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
 gesv   s,d,c,z nothing | n:i nrhs:i a:F+ lda:i ipiv:I= b:F+ ldb:i info:i=
+gesvx  s,d nothing | fact:c trans:c {_MATRICES} ipiv:I+ equed:c+ r:R+ c:R+ {_ESTIMATES} iwork:I= info:i=
+gesvx  c,z nothing | fact:c trans:c {_MATRICES} ipiv:I+ equed:c+ r:R+ c:R+ {_ESTIMATES} rwork:R= info:i=
+posvx  s,d nothing | fact:c uplo:c {_MATRICES} equed:c+ s:R+ {_ESTIMATES} iwork:I= info:i=
+posvx  c,z nothing | fact:c uplo:c {_MATRICES} equed:c+ s:R+ {_ESTIMATES} rwork:R= info:i=
 trtrs  s,d,c,z nothing | {_TRIANGLE} n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 laswp  s,d,c,z nothing | n:i a:F+ lda:i k1:i k2:i ipiv:I incx:i
 gbtrf  s,d,c,z nothing | m:i n:i kl:i ku:i a:F+ lda:i ipiv:I= info:i=
@@ -155,9 +163,16 @@ gbtrs  s,d,c,z nothing | trans:c n:i kl:i ku:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:
 pbtrf  s,d,c,z nothing | uplo:c n:i kd:i a:F+ lda:i info:i=
 pbtrs  s,d,c,z nothing | uplo:c n:i kd:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 geqrf  s,d nothing | m:i n:i a:F+ lda:i tau:F= work:F= lwork:i info:i=
+geqp3  s,d nothing | m:i n:i a:F+ lda:i jpvt:I+ tau:F= work:F= lwork:i info:i=
 ormqr  s,d nothing | side:c trans:c m:i n:i k:i a:F lda:i tau:F c:F+ ldc:i work:F= lwork:i info:i=
 syev   s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i info:i=
 syevd  s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i iwork:I= liwork:i info:i=
+heev   c,z nothing | jobz:c uplo:c n:i a:F+ lda:i w:R= work:F= lwork:i rwork:R= info:i=
+heevd  c,z nothing | jobz:c uplo:c n:i a:F+ lda:i w:R= work:F= lwork:i rwork:R= lrwork:i iwork:I= liwork:i info:i=
+syevr  s,d nothing | {_SUBSET} isuppz:I= work:F= lwork:i iwork:I= liwork:i info:i=
+syevx  s,d nothing | {_SUBSET} work:F= lwork:i iwork:I= ifail:I= info:i=
+heevr  c,z nothing | {_SUBSET} isuppz:I= work:F= lwork:i rwork:R= lrwork:i iwork:I= liwork:i info:i=
+heevx  c,z nothing | {_SUBSET} work:F= lwork:i rwork:R= iwork:I= ifail:I= info:i=
 gesvd  s,d nothing | jobu:c jobvt:c m:i n:i {_SINGULAR} info:i=
 gesdd  s,d nothing | jobz:c m:i n:i {_SINGULAR} iwork:I= info:i=
 scal   cs,zd nothing | n:i alpha:r x:F+ incx:i

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from scipy.linalg import lapack
 
 from tests.rules.blas.arrays import Numbers, matrix, scalar, vector
 from tests.rules.blas.checks import Case
@@ -266,10 +269,11 @@ def pbtrs(rng: Rng, letter: str, uplo: str = "L", n: int = 5, nrhs: int = 2, kd:
     return Case(f"{letter}pbtrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1})
 
 
-def geqrf(rng: Rng, letter: str, m: int = 5, n: int = 3) -> Case:
-    a, size = matrix(rng, m, n, m + 1, DTYPES[letter]), max(1, n)
-    values = {"m": m, "n": n, "a": a, "lda": m + 1, "lwork": size, "info": 0}
-    return Case(f"{letter}geqrf_", {**values, "tau": vector(rng, min(m, n), 1, DTYPES[letter]), **_work(letter, size)})
+def geqrf(rng: Rng, letter: str, m: int = 5, n: int = 3, name: str = "geqrf") -> Case:
+    """geqrf, and geqp3 with the last column first."""
+    a, size = matrix(rng, m, n, m + 1, DTYPES[letter]), 3 * n + 1
+    values = {"m": m, "n": n, "a": a, "lda": m + 1, "jpvt": np.arange(n) == n - 1, "lwork": size, "info": 0}
+    return Case(f"{letter}{name}_", {**values, "tau": vector(rng, min(m, n), 1, DTYPES[letter]), **_work(letter, size)})
 
 
 def ormqr(
@@ -295,6 +299,70 @@ def syev(rng: Rng, letter: str, name: str = "syev", jobz: str = "V", uplo: str =
     return Case(f"{letter}{name}_", {**values, **_work(letter, size)}, destroyed=destroyed)
 
 
+def gesvx(rng: Rng, letter: str, fact: str = "N", trans: str = "N", n: int = 4, nrhs: int = 2) -> Case:
+    """gesvx; where `trans` is U or L, posvx of this triangle. What is scaled is destroyed."""
+    dtype, symmetric = DTYPES[letter], trans in "UL"
+    a = hermitian(rng, n, n + 1, letter, trans) if symmetric else matrix(rng, n, n, n + 1, dtype)
+    a.values[np.arange(n) * (n + 2)] += 8
+    if fact == "E":  # rows and columns that are far from one another in size
+        size = 10.0 ** (2 * np.arange(n)) if symmetric else 1e3 ** np.arange(n)
+        stored = np.append(a.values[: (n + 1) * n], []).reshape(n, n + 1)
+        stored[:, :n] *= np.outer(size, size) if symmetric else size
+        a.values[: stored.size] = stored.ravel()
+    part = trans if symmetric else "A"
+    values = {"fact": fact, "trans": trans, "uplo": trans, "n": n, "nrhs": nrhs, "a": a, "lda": n + 1, "equed": "N"}
+    values |= {"af": matrix(rng, n, n, n + 2, dtype, part), "ldaf": n + 2, "ipiv": np.zeros(n), "info": 0}
+    values |= {"b": matrix(rng, n, nrhs, n + 1, dtype), "ldb": n + 1, "x": matrix(rng, n, nrhs, n + 2, dtype)}
+    values |= {"ldx": n + 2, "rcond": scalar(0, REALS[letter]), "iwork": np.zeros(n), **_work(letter, 4 * n)}
+    values |= {name: _few(n, n, REALS[letter]) for name in "rcs"} | {"rwork": _few(2 * n, 1, REALS[letter])}
+    values |= {name: _few(nrhs, nrhs, REALS[letter]) for name in ("ferr", "berr")}
+    destroyed = {"rcond", "ferr", "berr", "work"} | ({"rwork"} if letter in "cz" else set())
+    if fact == "F":
+        square = values["af"].values[: (n + 2) * n].reshape(n, n + 2)
+        square[:, :n] = a.values[: (n + 1) * n].reshape(n, n + 1)[:, :n]
+        factors = (
+            lapack.dpotrf(square[:, :n].T, lower=trans == "L", clean=0) if symmetric else lapack.dgetrf(square[:, :n].T)
+        )
+        square[:, :n] = factors[0].T
+        values["ipiv"] = factors[1] + 1 if not symmetric else 0
+    else:
+        destroyed |= {"af"}
+    if fact == "E":
+        destroyed |= {"a", "b", "s"} if symmetric else {"a", "b", "r", "c"}
+    return Case(f"{letter}{'posvx' if symmetric else 'gesvx'}_", values, frozenset(), frozenset(destroyed))
+
+
+def heev(rng: Rng, letter: str, name: str = "heev", jobz: str = "V", uplo: str = "L", n: int = 4) -> Case:
+    """heev, heevd."""
+    size = 1 + 6 * n + 2 * n * n
+    case = syev(rng, letter, name, jobz, uplo, n)
+    triangle = hermitian(rng, n, n + 1, letter, uplo)
+    triangle.values[np.arange(n) * (n + 2)] += 4 * np.arange(n)
+    if jobz.upper() == "V":
+        triangle = replace(triangle, mask=case.numbers("a").mask)
+        triangle.values[np.isnan(triangle.values) & triangle.mask] = 0
+    values = {**case.values, "a": triangle, "w": vector(rng, n, 1, REALS[letter]), "lrwork": size}
+    return Case(case.symbol, {**values, "rwork": _few(size, 1, REALS[letter])}, destroyed=case.destroyed | {"rwork"})
+
+
+def syevr(
+    rng: Rng, letter: str, name: str = "evr", jobz: str = "V", range_: str = "A", uplo: str = "L", n: int = 5
+) -> Case:
+    """syevr, syevx, heevr, heevx: all pairs, those from the second to the fourth, or those between two bounds."""
+    size, few = 40 * n + 40, {"A": n, "I": min(n, 3), "V": 2}[range_]
+    a = hermitian(rng, n, n + 1, letter, uplo)
+    a.values[np.arange(n) * (n + 2)] += 8 * np.arange(n)  # far apart: signs are the same nearby
+    values = {"jobz": jobz, "range": range_, "uplo": uplo, "n": n, "a": a, "lda": n + 1, "info": 0, "m": 0}
+    values |= {"vl": scalar(3.5, REALS[letter]), "vu": scalar(20.0, REALS[letter]), "il": 2, "iu": 4}
+    values |= {"abstol": scalar(0.0, REALS[letter]), "w": _few(n, few, REALS[letter]), "ldz": n + 2}
+    values |= {"z": matrix(rng, n, few if jobz == "V" else 0, n + 2, DTYPES[letter])}
+    values |= {"isuppz": np.zeros(2 * n), "ifail": np.zeros(n), "iwork": np.zeros(size), "liwork": size}
+    values |= {"lwork": size, **_work(letter, size), "rwork": _few(size, 1, REALS[letter]), "lrwork": size}
+    inactive = frozenset({"vl", "vu", "abstol"})
+    destroyed = frozenset({"a", "rwork"}) if letter in "cz" else frozenset({"a"})
+    return Case(f"{letter}{'he' if letter in 'cz' else 'sy'}{name}_", values, inactive, destroyed)
+
+
 def gesvd(rng: Rng, letter: str, jobs: str = "SS", m: int = 4, n: int = 3) -> Case:
     """gesvd, or gesdd where there is one job for both sides."""
     size, few = 20 * (max(m, n) + 1) ** 2, min(m, n)
@@ -313,4 +381,9 @@ def gesvd(rng: Rng, letter: str, jobs: str = "SS", m: int = 4, n: int = 3) -> Ca
 
 def _work(letter: str, size: int) -> dict[str, Numbers]:
     """Workspace: the first number becomes its size, and nothing else counts."""
-    return {"work": Numbers(np.zeros(size, DTYPES[letter]), np.arange(size) == 0)}
+    return {"work": _few(size, 1, DTYPES[letter])}
+
+
+def _few(size: int, count: int, dtype: np.dtype) -> Numbers:
+    """So many numbers, of which the first ones count."""
+    return Numbers(np.zeros(size, dtype), np.arange(size) < count)

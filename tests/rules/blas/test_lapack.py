@@ -94,3 +94,20 @@ def test_trtrs_of_a_singular_matrix_leaves_everything(letter: str, rng: Rng) -> 
 @pytest.mark.parametrize("incx", [1, -1, 2])
 def test_laswp(letter: str, incx: int, rng: Rng) -> None:
     check(cases.laswp(rng, letter, incx), rng)
+
+
+@pytest.mark.parametrize(
+    ("letter", "fact", "trans"),
+    [("d", "N", "N"), ("d", "N", "T"), ("d", "E", "N"), ("d", "F", "T"), ("s", "N", "N"), ("z", "N", "C"),
+     ("z", "N", "T"), ("z", "E", "N"), ("d", "N", "L"), ("d", "E", "U"), ("d", "F", "L"), ("z", "N", "U")],
+)  # fmt: skip
+def test_solutions_with_estimates(letter: str, fact: str, trans: str, rng: Rng) -> None:
+    check(cases.gesvx(rng, letter, fact, trans), rng)
+
+
+def test_factors_and_estimates_have_no_derivative(rng: Rng) -> None:
+    case = cases.gesvx(rng, "d")
+    found = tangents(case, {n: case.numbers(n).like(1.0) for n in case.floats})
+    assert np.isnan(found["af"]).all()
+    assert np.isnan(found["rcond"]).all()
+    assert np.isnan(cotangents(case, {"rcond": np.ones(1)}, 0.0, 0)["a"]).all()

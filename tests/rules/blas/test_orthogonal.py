@@ -10,10 +10,11 @@ from tests.rules.blas.checks import check, check_subsets, cotangents, tangents
 from tests.rules.blas.test_levels import Rng
 
 
+@pytest.mark.parametrize("name", ["geqrf", "geqp3"])
 @pytest.mark.parametrize("letter", ["s", "d"])
 @pytest.mark.parametrize(("m", "n"), [(5, 3), (3, 3), (3, 5), (1, 2), (0, 2), (2, 0)])
-def test_geqrf(letter: str, m: int, n: int, rng: Rng) -> None:
-    check(cases.geqrf(rng, letter, m, n), rng)
+def test_columns(letter: str, name: str, m: int, n: int, rng: Rng) -> None:
+    check(cases.geqrf(rng, letter, m, n, name), rng)
 
 
 @pytest.mark.parametrize("trans", ["N", "t"])

@@ -24,6 +24,25 @@ def test_symmetric(letter: str, name: str, jobz: str, uplo: str, n: int, rng: Rn
     check(cases.syev(rng, letter, name, jobz, uplo, n), rng)
 
 
+@pytest.mark.parametrize("name", ["heev", "heevd"])
+@pytest.mark.parametrize(
+    ("letter", "jobz", "uplo", "n"),
+    [("z", "V", "L", 4), ("z", "V", "U", 3), ("c", "N", "U", 4), ("z", "N", "L", 1), ("z", "V", "L", 0)],
+)
+def test_hermitian(letter: str, name: str, jobz: str, uplo: str, n: int, rng: Rng) -> None:
+    check(cases.heev(rng, letter, name, jobz, uplo, n), rng)
+
+
+@pytest.mark.parametrize("name", ["evr", "evx"])
+@pytest.mark.parametrize(
+    ("letter", "jobz", "range_", "uplo"),
+    [("d", "V", "A", "L"), ("d", "V", "I", "U"), ("d", "V", "V", "L"), ("d", "N", "V", "U"), ("s", "N", "A", "L"),
+     ("z", "V", "A", "U"), ("z", "V", "I", "L"), ("z", "V", "V", "U"), ("z", "N", "I", "L"), ("c", "N", "A", "U")],
+)  # fmt: skip
+def test_some_pairs(letter: str, name: str, jobz: str, range_: str, uplo: str, rng: Rng) -> None:
+    check(cases.syevr(rng, letter, name, jobz, range_, uplo), rng)
+
+
 @pytest.mark.parametrize(
     ("letter", "jobs", "m", "n"),
     [("d", "SS", 5, 3), ("d", "SS", 3, 5), ("d", "AA", 4, 4), ("d", "SN", 4, 3), ("d", "NS", 3, 4), ("s", "NN", 3, 4),
