@@ -31,8 +31,9 @@ name, unless nothing that varies goes into it.
   derivative (it is infinite or NaN), though the values have. Neither have vectors beyond the smaller side of a matrix
   that is not square (`A` in `gesvd`), vectors in place of the matrix (`O`), and what is left of a matrix that is
   destroyed: NaN.
-- `gesvx` and `posvx` have the derivatives of the solution. Those of factors, scales and estimates that they give, and of
-  a matrix and a right-hand side that they scale, are NaN, and so are those of solutions for a matrix that is given
+- Vectors of `geev` have size one and a real largest component, as LAPACK gives them, and stay so.
+- `gesvx` and `posvx` have the derivatives of the solution. Those of factors, scales and estimates that they give, and
+  of a matrix and a right-hand side that they scale, are NaN, and so are those of solutions for a matrix that is given
   scaled (`F`, with `equed` other than `N`).
 - The columns that `geqp3` takes first are those of the call: where two are equally long, others come next to them.
 - In `gelss` and `gelsd` the rank is that of the call; where it is full, what lies below a solution has the size of the

@@ -25,3 +25,4 @@
 #include "singular.h"
 #include "subset.h"
 #include "expert.h"
+#include "general.h"

@@ -121,6 +121,7 @@ _X = "x:F incx:i"
 _Y = "y:F incy:i"
 _TRIANGLE = "uplo:c trans:c diag:c"
 _SUBSET = "jobz:c range:c uplo:c n:i a:F+ lda:i vl:r vu:r il:i iu:i abstol:r m:i= w:R= z:F= ldz:i"
+_BOTH_SIDES = "vl:F= ldvl:i vr:F= ldvr:i work:F="
 _MATRICES = "n:i nrhs:i a:F+ lda:i af:F+ ldaf:i"
 _ESTIMATES = "b:F+ ldb:i x:F= ldx:i rcond:r= ferr:R= berr:R= work:F="
 _SINGULAR = "a:F+ lda:i s:F= u:F= ldu:i vt:F= ldvt:i work:F= lwork:i"
@@ -173,6 +174,8 @@ syevr  s,d nothing | {_SUBSET} isuppz:I= work:F= lwork:i iwork:I= liwork:i info:
 syevx  s,d nothing | {_SUBSET} work:F= lwork:i iwork:I= ifail:I= info:i=
 heevr  c,z nothing | {_SUBSET} isuppz:I= work:F= lwork:i rwork:R= lrwork:i iwork:I= liwork:i info:i=
 heevx  c,z nothing | {_SUBSET} work:F= lwork:i rwork:R= iwork:I= ifail:I= info:i=
+geev   s,d nothing | jobvl:c jobvr:c n:i a:F+ lda:i w:F= wi:F= {_BOTH_SIDES} lwork:i info:i=
+geev   c,z nothing | jobvl:c jobvr:c n:i a:F+ lda:i w:F= {_BOTH_SIDES} lwork:i rwork:R= info:i=
 gesvd  s,d nothing | jobu:c jobvt:c m:i n:i {_SINGULAR} info:i=
 gesdd  s,d nothing | jobz:c m:i n:i {_SINGULAR} iwork:I= info:i=
 scal   cs,zd nothing | n:i alpha:r x:F+ incx:i

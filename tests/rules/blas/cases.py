@@ -363,6 +363,22 @@ def syevr(
     return Case(f"{letter}{'he' if letter in 'cz' else 'sy'}{name}_", values, inactive, destroyed)
 
 
+def geev(rng: Rng, letter: str, jobs: str = "VV", n: int = 5) -> Case:
+    """geev; of a real matrix, of which two values are no real numbers."""
+    a, size = matrix(rng, n, n, n + 1, DTYPES[letter]), 12 * n + 12
+    a.values[np.arange(n) * (n + 2)] += 6 * (np.arange(n) // 2)
+    turned = a.values[: (n + 1) * n].reshape(n, n + 1)
+    if n > 1:
+        turned[0, 1], turned[1, 0] = 4, -4
+    values = {"jobvl": jobs[0], "jobvr": jobs[1], "n": n, "a": a, "lda": n + 1, "lwork": size, "info": 0}
+    values |= {name: _few(n, n, DTYPES[letter]) for name in ("w", "wi")} | {"ldvl": n + 2, "ldvr": n + 1}
+    values |= {"vl": matrix(rng, n, n if jobs[0] == "V" else 0, n + 2, DTYPES[letter])}
+    values |= {"vr": matrix(rng, n, n if jobs[1] == "V" else 0, n + 1, DTYPES[letter])}
+    values |= {"rwork": _few(2 * n + 1, 1, REALS[letter]), **_work(letter, size)}
+    destroyed = frozenset({"a", "rwork"}) if letter in "cz" else frozenset({"a"})
+    return Case(f"{letter}geev_", values, destroyed=destroyed)
+
+
 def gesvd(rng: Rng, letter: str, jobs: str = "SS", m: int = 4, n: int = 3) -> Case:
     """gesvd, or gesdd where there is one job for both sides."""
     size, few = 20 * (max(m, n) + 1) ** 2, min(m, n)

@@ -53,6 +53,15 @@ def test_singular(letter: str, jobs: str, m: int, n: int, rng: Rng) -> None:
     check(cases.gesvd(rng, letter, jobs, m, n), rng)
 
 
+@pytest.mark.parametrize(
+    ("letter", "jobs", "n"),
+    [("d", "VV", 5), ("d", "NV", 4), ("d", "VN", 5), ("d", "NN", 5), ("s", "NN", 4), ("d", "VV", 1), ("d", "VV", 0),
+     ("z", "VV", 4), ("z", "NV", 3), ("z", "NN", 4), ("c", "NN", 3)],
+)  # fmt: skip
+def test_general(letter: str, jobs: str, n: int, rng: Rng) -> None:
+    check(cases.geev(rng, letter, jobs, n), rng)
+
+
 def test_vectors_of_equal_values_have_no_derivative(rng: Rng) -> None:
     """The values have: their sum, for one."""
     case = cases.syev(rng, "d", n=2)
