@@ -148,6 +148,24 @@ def test_a_residual_of_zero_has_a_hessian() -> None:
             np.testing.assert_allclose(hessian(x), rows.T @ rows, rtol=1e-12)
 
 
+def test_what_a_select_drops_is_masked_by_its_condition() -> None:
+    """A product with a number of the kernel's is not asked for (decision 22)."""
+    source = """
+    void f(int n, int k, const double *x, double *z) {
+        for (int i = 0; i < n; i++) {
+            double a = 1 / (k + 1.0), held = a * (x[i] + 1), best = held > 1 ? held : x[i];
+            z[i] = best < 5 ? best * a : 3;
+        }
+    }
+    """
+    x = np.array([np.inf, 0.5, 4, 9, 0])
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "n: i32, k: i32, x: f64[n], out z: f64[n]", lang="c")
+        slope = jax.grad(lambda x: f(1, x).sum())(x)
+        np.testing.assert_allclose(slope, [0, 0.5, 0.25, 0, 0.5], rtol=1e-14)
+        assert "fcmp uno" not in f.inspect(1, x).ir("pullback")
+
+
 def test_what_is_used_first_and_dropped_later_sends_nothing_on() -> None:
     """A product that is infinite where a select uses it, and that a later one leaves out or that saturates."""
     source = """

@@ -13,10 +13,12 @@ reads and writes it once, and the optimiser turns it into a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.dropped import Dropped
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
 from jax_enzyme.ad.emit.lookup import Sources
@@ -29,13 +31,14 @@ from jax_enzyme.ad.facts.functions import Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.reach import led_to, made_of
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
@@ -63,6 +66,7 @@ class Adjoints:
         self._site = Site(runtime.module, self._facts, self._builder, sources.value)
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
+        self._dropped = Dropped(self._facts, sources, work.within_block)
         self._spent = work.spent
         self._updates = work.updates
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
@@ -88,10 +92,12 @@ class Adjoints:
         """Emits what is left to do when everything has been reversed."""
         self._sums.finish(self._sources.shadow)
 
-    def add(self, value: Value, term: Value) -> None:
-        """Adds to the adjoint of a value, if the value is active."""
+    def add(self, value: Value, term: Value, condition: Value | None = None, holds: bool = True) -> None:
+        """Adds to the adjoint of a value, if the value is active; the term is not zero only where a condition holds, or
+        does not, if there is one."""
         if not self.is_active(value):
             return
+        self._dropped.use(value, condition, holds)
         old = self._sums_here.get(value)
         if old is None and value not in self._within_block:
             old = self._builder.load(term.type, self._variable(value))
@@ -114,6 +120,7 @@ class Adjoints:
 
     def leave_block(self) -> None:
         """Writes the variables that have been added to, before control goes on to another block."""
+        self._dropped.leave()
         for value, total in self._sums_here.items():
             if value not in self._within_block:
                 self._builder.store(total, self._variable(value))
@@ -121,6 +128,7 @@ class Adjoints:
 
     def reverse(self, instruction: I.Instruction) -> None:
         """Emits the reverse of an instruction that has one and is no phi."""
+        self._dropped.enter(instruction)
         match instruction:
             case I.Load() if instruction in self._facts.activity.halves:
                 shadow = self._sources.shadow(instruction.operands[0])
@@ -336,10 +344,11 @@ class Adjoints:
             environment = {name: self._sources.value(names[name]) for name in needed}
             known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
             term = self._partials.scaled(partial, environment, adjoint, known, quotients)
-            if (environment or known) and self._facts.may_be_dropped(instruction):
+            if (environment or known) and self._dropped.may_be(instruction):
                 factor = partial.name if isinstance(partial, Var) else None
                 fixed = environment[factor] if factor and self._is_fixed(names[factor], instruction) else None
-                term = self._unless_spoilt(term, adjoint, fixed)
+                setting = fixed is not None and factor is not None and names[factor] not in self._of_arrays
+                term = self._dropped.masked(term, adjoint, fixed, setting)
             self.add(operand, term)
 
     def _is_fixed(self, value: Value, instruction: I.Instruction) -> bool:
@@ -349,15 +358,12 @@ class Adjoints:
         inside = loop is not None and isinstance(value, I.Instruction) and value in home and home[value][0] in loop
         return loop is not None and not inside
 
-    def _unless_spoilt(self, term: Value, adjoint: Value, factor: Value | None) -> Value:
-        """Nothing where a partial that is infinite, or no number, meets an adjoint of exactly 0. Any other term stays
-        even then, since its derivatives by the adjoint are not 0: a fit's residuals vanish, its Hessian does not. Of a
-        `factor` that is the partial, and the same in all iterations, it is asked once whether it is a finite number:
-        zero times anything else is none, and iterations that hand adjoints on do not wait for the product."""
-        unused = self._builder.fcmp("oeq", adjoint, zero(adjoint.type))
-        asked = term if factor is None or factor.type != term.type else self._builder.binary("fsub", factor, factor)
-        spoilt = self._builder.binary("and", unused, self._builder.fcmp("uno", asked, zero(term.type)))
-        return self._builder.select(spoilt, zero(term.type), term)
+    @cached_property
+    def _of_arrays(self) -> Collection[Value]:
+        """What is computed of numbers out of memory; all else is of the kernel's own alone."""
+        every = list(self._code.function.instructions())
+        read = (i for i in every if isinstance(i, I.Load) or (isinstance(i, I.CallBase) and not is_memory_free(i)))
+        return led_to(read, every, made_of)
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {
@@ -378,9 +384,9 @@ class Adjoints:
         nothing = zero(adjoint.type)
         _, then, other = instruction.operands
         if self.is_active(then):
-            self.add(then, self._builder.select(condition, adjoint, nothing))
+            self.add(then, self._builder.select(condition, adjoint, nothing), condition)
         if self.is_active(other):
-            self.add(other, self._builder.select(condition, nothing, adjoint))
+            self.add(other, self._builder.select(condition, nothing, adjoint), condition, holds=False)
 
     def _converted(self, instruction: I.Instruction, adjoint: Value, opcode: str) -> None:
         operand = instruction.operands[0]
