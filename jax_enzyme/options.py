@@ -18,6 +18,7 @@ Lever = Literal[
     "arms",
     "rows",
     "lockstep",
+    "unmasked",
 ]
 
 
@@ -65,7 +66,8 @@ class Options:
     that a loop reads, instead of each number that is read; `"turned_loops"`: going through loops from the first
     iteration on where that does not matter; `"arms"`: one place on the tape for what the arms of a branch keep. And, of
     values as well, `"rows"`: adding up all sums of a row at once; `"lockstep"`: running eight iterations of a loop with
-    loops inside at once."""
+    loops inside at once. And `"unmasked"`: reverse sweeps that ask what an infinite partial met only where a result is
+    no number, and run again then."""
 
     fast_math: bool = False
     vector_math: bool = True

@@ -22,8 +22,9 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 
 
-def speculated(function: Function) -> Collection[I.Instruction]:
-    """Such values of one function, and those of the same kind that they are made of."""
+def speculated(function: Function, carried: bool = True) -> Collection[I.Instruction]:
+    """Such values of one function, and those of the same kind that they are made of; with those that nothing but the
+    next iteration of a loop uses, or without."""
     cfg = Cfg(function)
     endless: dict[Value, I.Instruction] = {}
     for block in cfg.rpo:
@@ -34,6 +35,7 @@ def speculated(function: Function) -> Collection[I.Instruction]:
         return ()
     block_of: dict[Value, BasicBlock] = {i: b for b in cfg.rpo for i in b.instructions}
     certain, users = PostDominators(cfg), uses(function)
+    order = {block: number for number, block in enumerate(cfg.rpo)}
 
     def is_needed(value: I.Instruction) -> bool:
         """Whether whatever comes behind a value makes a number of it: a block that is certain to run, or merges on all
@@ -45,6 +47,8 @@ def speculated(function: Function) -> Collection[I.Instruction]:
             if user not in block_of:
                 continue
             if isinstance(user, I.Phi):
+                if not carried and order[block_of[user]] <= order[block_of[value]]:
+                    return True
                 merged.setdefault(user.targets[index], set()).add(block_of[user])
             elif certain.dominates(block_of[user], block_of[value]):
                 return True
@@ -57,10 +61,15 @@ def speculated(function: Function) -> Collection[I.Instruction]:
 def _may_be_infinite(instruction: I.Instruction, endless: Collection[Value]) -> bool:
     if isinstance(instruction, I.Phi | I.Load):
         return False
-    if isinstance(instruction, I.CallBase) and not is_fused(instruction):
-        return True
-    divides = instruction.opcode in ("fdiv", "frem") and not isinstance(instruction.operands[1], Constant)
-    return divides or any(operand in endless for operand in instruction.operands)
+    return may_be_infinite(instruction) or any(operand in endless for operand in instruction.operands)
+
+
+def may_be_infinite(value: Value) -> bool:
+    """Whether a value of finite numbers, or a partial of it, may be infinite or no number: a quotient, or a call."""
+    if isinstance(value, I.CallBase):
+        return not is_fused(value)
+    divides = isinstance(value, I.Instruction) and value.opcode in ("fdiv", "frem")
+    return divides and not isinstance(value.operands[1], Constant)
 
 
 def _among(values: Sequence[Value], endless: dict[Value, I.Instruction]) -> list[I.Instruction]:

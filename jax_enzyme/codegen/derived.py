@@ -107,6 +107,14 @@ def copied_inputs(
     return _Job(program, signature, binding, (), options or Options()).copied()
 
 
+def first_run(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options | None = None
+) -> ArrayFunction:
+    """The same as it runs first: a reverse sweep without masks, where there is one."""
+    job = _Job(program, signature, binding, steps, options or Options())
+    return job.first_run(job.derived())
+
+
 def regular(program: Program, signature: Signature, binding: Binding, options: Options | None = None) -> ArrayFunction:
     """A kernel in the form that the engine differentiates. Not to be changed: others share it."""
     return _Job(program, signature, binding, (), options or Options()).canonical()
@@ -360,12 +368,16 @@ class _Job:
     def _compiled(self) -> Stored:
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
+        careful = None
         if self.options.sanitize:
             function = self._shared(function)[0] if self.steps else function
             function = engine().with_native_bodies(self._checked(function), self.program)
         else:
-            function = engine().guard_divisions(engine().with_native_bodies(self._shared(function)[0], self.program))
-        stored = engine().compiled(function, self.options)
+            first = self.first_run(function)
+            careful = None if first is function else engine().guard_divisions(function)
+            shared = self._shared(first)[0]
+            function = engine().guard_divisions(engine().with_native_bodies(shared, self.program))
+        stored = engine().compiled(function, self.options, careful)
         _keep(self.key, stored.to_bytes())
         return stored
 
@@ -385,7 +397,14 @@ class _Job:
         return outside.with_checks(engine().guard_divisions(function), checked) if self.steps else checked
 
     def sharing(self) -> tuple[str, ...]:
-        return self._shared(self.derived() if self.steps else self.canonical())[1]
+        return self._shared(self.first_run(self.derived()) if self.steps else self.canonical())[1]
+
+    def first_run(self, function: ArrayFunction) -> ArrayFunction:
+        """The same function; of a first reverse sweep the one without its masks, which runs first."""
+        first = len(self.steps) == 1 and not isinstance(self.steps[0], Jvp) and not self.lanes
+        if not first or self.options.fast_math or self.options.sanitize or "unmasked" in self.options.without:
+            return function
+        return engine().without_masks(function) or function
 
     def _shared(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         """The same function, its loops and blocks for several threads where they are independent."""

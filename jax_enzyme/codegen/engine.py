@@ -36,4 +36,5 @@ from jax_enzyme.transform.prepare import prepare_calls as prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops as mark_proved_loops
 from jax_enzyme.transform.row_sums import sum_rows as sum_rows
 from jax_enzyme.transform.shared_loops import share_loops as share_loops
+from jax_enzyme.transform.unmasked import without_masks as without_masks
 from jax_enzyme.transform.withheld import withhold as withhold

@@ -9,6 +9,7 @@
 fills the buffers that ask for it with zeros, calls the array function, and stops at the first status that is not 0,
 which it returns with b - lo in its highest bits.
 An array function whose loops several threads may share (`transform.shared_loops`) is handed the team as well.
+A reverse sweep without masks (`transform.unmasked`) may run once more with them (`codegen.again`).
 With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0; with hi = -2 it
 returns how many threads may run it, or 0 for all.
 
@@ -18,6 +19,7 @@ to carry through the batch loop; out of line they hold by construction, and the 
 
 from __future__ import annotations
 
+from jax_enzyme.codegen.again import Again
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -42,10 +44,26 @@ _LINKAGE = {
 
 
 def add_entry(
-    module: Module, symbol: str, buffers: tuple[Buffer, ...], threads: int | None = None, ending: Function | None = None
+    module: Module,
+    symbol: str,
+    buffers: tuple[Buffer, ...],
+    threads: int | None = None,
+    ending: Function | None = None,
+    *,
+    unmasked: bool = False,
 ) -> None:
     """Defines `je.entry` for an array function in a private module, and makes all else internal to it. `ending` is
-    called where the function fails, with the number of the failure and the address of its text, or 0."""
+    called where the function fails, with the number of the failure and the address of its text, or 0. `unmasked`: where
+    its results are no numbers, `je.careful` of another module is called."""
+    make_internal(module)
+    kernel = module.functions[symbol]
+    rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
+    kernel.attributes = (*rest, "noinline")
+    module.functions[ENTRY] = _entry(module, kernel, buffers, _texts(module), threads or 0, ending, unmasked)
+
+
+def make_internal(module: Module) -> None:
+    """Nothing that a module defines is seen outside of it, in place."""
     for function in module.functions.values():
         if not function.is_declaration:
             function.prefix = _internal_words(function.prefix)
@@ -54,10 +72,6 @@ def add_entry(
         if variable.initializer is not None and not name.startswith("llvm."):
             variable.prefix = _internal_words(variable.prefix)
             variable.suffix = _without_comdat(variable.suffix)
-    kernel = module.functions[symbol]
-    rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
-    kernel.attributes = (*rest, "noinline")
-    module.functions[ENTRY] = _entry(module, kernel, buffers, _texts(module), threads or 0, ending)
 
 
 def add_initialiser(module: Module) -> bool:
@@ -122,6 +136,7 @@ def _entry(
     texts: tuple[GlobalVariable, ...],
     threads: int,
     ending: Function | None,
+    unmasked: bool,
 ) -> Function:
     pointers, strides, low, high, team = arguments = [
         Argument(T.PTR, ("noalias", "readonly"), 0, name="buffers"),
@@ -132,6 +147,8 @@ def _entry(
     ]
     names = ("ask", "start", "body", "step", "failed", "done")
     ask, start, body, step, failed, done = blocks = [BasicBlock(name=n) for n in names]
+    look, careful = more = [BasicBlock(name=n) for n in ("look", "careful")]
+    blocks += more if unmasked else []
 
     at = Builder(ask)
     question = BasicBlock(name="question")
@@ -145,20 +162,34 @@ def _entry(
     at = Builder(start)
     bases = [at.load(T.PTR, at.offset(pointers, 8 * i), 8) for i in range(len(buffers))]
     steps = [at.load(T.I64, at.offset(strides, 8 * i), 8) for i in range(len(buffers))]
+    again = Again(module, buffers, at) if unmasked else None
     at.cond_br(at.icmp("slt", low, high), body, done)
 
     at = Builder(body)
     number = at.phi(T.I64, [(low, start)])
     number.name = "b"
-    operands: list[Value] = []
     shares = len(kernel.arguments) > len(buffers)
-    for buffer, base, stride in zip(buffers, bases, steps, strict=True):
-        pointer = at.gep(T.I8, base, [at.binary("mul", number, stride)])
-        if buffer.zero and buffer.nbytes:
-            clear(module, at, team if shares else None, pointer, buffer.nbytes)
-        operands.append(pointer)
+    places = zip(bases, steps, strict=True)
+    operands: list[Value] = [at.gep(T.I8, base, [at.binary("mul", number, stride)]) for base, stride in places]
+
+    def clear_all() -> None:
+        for buffer, pointer in zip(buffers, operands, strict=True):
+            if buffer.zero and buffer.nbytes:
+                clear(module, at, team if shares else None, pointer, buffer.nbytes)
+
+    clear_all()
+    if again is not None:
+        again.save(at, operands)
     status = at.call(kernel, [*operands, team] if shares else operands)
-    at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step)
+    ends = [(status, body)]
+    at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step if again is None else look)
+    if again is not None:
+        at = Builder(look)
+        at.cond_br(again.is_needed(at, operands), careful, step)
+        at = Builder(careful)
+        clear_all()
+        ends.append((at.call(again.function, again.restored(at, operands)), careful))
+        at.cond_br(at.icmp("ne", ends[-1][0], const_int(T.I64, 0)), failed, step)
 
     at = Builder(step)
     following = at.binary("add", number, const_int(T.I64, 1), ("nsw",))
@@ -168,6 +199,9 @@ def _entry(
     kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64, T.PTR))
     entry = Function(T.PTR, kind, arguments, blocks, attributes=("uwtable",), name=ENTRY)
     at = Builder(failed)
+    status = status if len(ends) == 1 else at.phi(T.I64, ends)
+    if again is not None:
+        again.end(at)
     if ending is not None:
         cause = at.binary("and", status, const_int(T.I64, 0xFFFFFFFF))
         text = at.call(entry, [pointers, strides, cause, const_int(T.I64, -1), team])
@@ -178,5 +212,7 @@ def _entry(
     at.ret(at.binary("or", status, at.binary("shl", behind, const_int(T.I64, _ELEMENT_SHIFT))))
 
     at = Builder(done)
+    if again is not None:
+        again.end(at)
     at.ret(const_int(T.I64, 0))
     return entry

@@ -58,6 +58,9 @@ class _Job:
             return derived.regular(self.program, self.signature, self.binding, self.options)
         return derived.derived(self.program, self.signature, self.binding, steps, self.options)
 
+    def first_run(self, steps: Derivation) -> ArrayFunction:
+        return derived.first_run(self.program, self.signature, self.binding, steps, self.options)
+
     def sharing(self, steps: Derivation) -> tuple[str, ...]:
         return derived.sharing(self.program, self.signature, self.binding, steps, self.options)
 
@@ -104,6 +107,7 @@ class Report:
         function = self._function(name)
         if not optimised:
             return to_text(function.module)
+        function = self._job.first_run(self._steps[name])
         return optimised_text(entry_module(function), self._job.options, is_derivative=function.is_derivative)
 
     def _function(self, name: str) -> ArrayFunction:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from jax_enzyme.cache import digest
+from jax_enzyme.codegen.again import CAREFUL
 from jax_enzyme.codegen.assembly import check_assembly
-from jax_enzyme.codegen.entry import INITIALISER, add_entry, add_initialiser
+from jax_enzyme.codegen.entry import INITIALISER, add_entry, add_initialiser, make_internal
 from jax_enzyme.codegen.library import link_failure
 from jax_enzyme.codegen.loading import Built, loaded
 from jax_enzyme.codegen.optimise import object_code
@@ -20,32 +21,45 @@ from jax_enzyme.rules.mpi.table import binary_interface
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 
-def entry_module(function: ArrayFunction, threads: int | None = None) -> Module:
+def entry_module(function: ArrayFunction, threads: int | None = None, *, unmasked: bool = False) -> Module:
     """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
     to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all. What calls MPI
-    runs the elements of a batch in order."""
+    runs the elements of a batch in order. `unmasked`: another module has the function with its masks."""
     module = clone_without_debug(function.module)
     link(module)
     module = emulate_thread_locals(module)
     interface = binary_interface(module)
     if interface is None:
-        add_entry(module, function.symbol, function.buffers, threads)
+        add_entry(module, function.symbol, function.buffers, threads, unmasked=unmasked)
     else:
         add_entry(module, function.symbol, function.buffers, 1, link_failure(module, interface))
     add_initialiser(module)
     return module
 
 
-def compiled(function: ArrayFunction, options: Options) -> Stored:
-    """The object code of an array function."""
+def compiled(function: ArrayFunction, options: Options, careful: ArrayFunction | None = None) -> Stored:
+    """The object code of an array function; of a reverse sweep without masks with a `careful` one beside it."""
     _check_calls(function.module)
-    module = entry_module(function, options.threads)
+    module = entry_module(function, options.threads, unmasked=careful is not None)
     check_assembly(module)
-    code, read = object_code(module, function.symbol, options, is_derivative=function.is_derivative)
+    beside = None if careful is None else _beside(careful)
+    derivative = function.is_derivative
+    code, read = object_code(module, function.symbol, options, is_derivative=derivative, careful=beside)
     names = [a.name for a in function.module.functions[function.symbol].arguments]
     known = (i for i, b in enumerate(function.buffers) if b.io == "inout" and b.discard and names[i] in read)
     take_apart(module)
     return Stored(function.buffers, INITIALISER in module.functions, code, frozenset(known))
+
+
+def _beside(careful: ArrayFunction) -> Module:
+    """A module of its own with a reverse sweep by the name that entries call."""
+    module = clone_without_debug(careful.module)
+    link(module)
+    kernel = module.functions.pop(careful.symbol)
+    make_internal(module)
+    kernel.name, kernel.prefix = CAREFUL, ("hidden",)
+    module.functions[CAREFUL] = kernel
+    return module
 
 
 def _check_calls(module: Module) -> None:

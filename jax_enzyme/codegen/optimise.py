@@ -60,13 +60,20 @@ def optimised_text(module: Module, options: Options = _DEFAULT, *, is_derivative
 
 
 def object_code(
-    module: Module, symbol: str, options: Options = _DEFAULT, *, is_derivative: bool = False
+    module: Module,
+    symbol: str,
+    options: Options = _DEFAULT,
+    *,
+    is_derivative: bool = False,
+    careful: Module | None = None,
 ) -> tuple[bytes, frozenset[str]]:
     """The object of a private module, optimised; and the names of those parameters of a function of it behind which
-    nothing is written any more."""
+    nothing is written any more. What hardly ever runs, a `careful` function that it calls, is less so."""
     machine = target_machine()
     settings = _IN_ORDER if _long_blocks(module) else ()
     native = _optimise(module, machine, options, is_derivative)
+    if careful is not None:
+        native = _joined([native, _shortly(careful, machine)])
     parameters = (a for f in native.functions if f.name == symbol for a in f.arguments)
     words = {a.name: b" ".join(a.attributes).split() for a in parameters}
     read = frozenset(name for name, own in words.items() if b"readonly" in own or b"readnone" in own)
@@ -95,11 +102,22 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options, is_
     roots = {f.name for f in module.functions.values() if not f.is_declaration and not _is_own(f)} - {CHECKED}
     checked.blocks, checked.prefix, checked.attributes, checked.metadata = [], (), (), []
     rest = parse(linking.reachable(to_text(module), roots))
-    parts = [_optimised(rest, machine, usual, is_derivative), _optimised(kernel, machine, options, False)]
+    return _joined([_optimised(rest, machine, usual, is_derivative), _optimised(kernel, machine, options, False)])
+
+
+def _joined(parts: list[llvm.ModuleRef]) -> llvm.ModuleRef:
+    """Two modules in one."""
     context = llvm.create_context()
     joined, other = (native_from_bitcode(part.as_bitcode(), context) for part in parts)
     joined.link_in(other)
     return joined
+
+
+def _shortly(module: Module, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """A module after -O1: in the time that a few passes take."""
+    retarget(module, machine)
+    pipeline = Pipeline(1, stores_stay=leads_elsewhere(module))
+    return pipeline.run(_parsed(to_text(module)), pipeline.builder())
 
 
 def _is_own(function: Function) -> bool:

@@ -38,6 +38,8 @@ LOCKSTEP_BACK = "je.lockstep.back"
 them (`ad.plan.tape`)."""
 EARLY = '"je.early"'
 """Says of a function that what arms of branches load is loaded in front of these (`ad.emit.early_loads`)."""
+MASK = "je.mask"
+"""Says of a select that it only keeps an infinite partial away from a cotangent of 0; else it is its last operand."""
 COMMON = "je.common"
 """Says of memory that it is made outside of parallel regions, so that it is no thread's own."""
 SLOTS = "je.slots"

@@ -11,6 +11,7 @@ import pytest
 import jax_enzyme as je
 from jax_enzyme.analysis.speculation import speculated
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.options import Lever
 from tests.support.engine import agree, native, three_way
 
 AHEAD = """
@@ -148,22 +149,62 @@ def test_a_residual_of_zero_has_a_hessian() -> None:
             np.testing.assert_allclose(hessian(x), rows.T @ rows, rtol=1e-12)
 
 
-def test_what_a_select_drops_is_masked_by_its_condition() -> None:
-    """A product with a number of the kernel's is not asked for (decision 22)."""
-    source = """
-    void f(int n, int k, const double *x, double *z) {
-        for (int i = 0; i < n; i++) {
-            double a = 1 / (k + 1.0), held = a * (x[i] + 1), best = held > 1 ? held : x[i];
-            z[i] = best < 5 ? best * a : 3;
-        }
+MASKED = """
+#include <math.h>
+double f(int n, double c, const double *w, double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++) {
+        double a = w[i] * x[i], b = c * a;
+        s += x[i] > 0 ? b + a * a : x[i];
+        x[i] = x[i] > 1 ? a * x[i] : w[i];
     }
-    """
-    x = np.array([np.inf, 0.5, 4, 9, 0])
+    return s;
+}
+"""
+
+
+NONE: tuple[Lever, ...] = ()
+MASKS: tuple[Lever, ...] = ("unmasked",)
+
+
+def test_masks_are_asked_for_where_a_gradient_is_no_number() -> None:
+    """In two sweeps and in one function, in a batch, of results that are overwritten: as without the second run."""
+    signature = "n: i32, c: f64, w: f64[n], inout x: f64[n] -> f64"
     with jax.enable_x64(True):
-        f = je.kernel(source, "f", "n: i32, k: i32, x: f64[n], out z: f64[n]", lang="c")
-        slope = jax.grad(lambda x: f(1, x).sum())(x)
-        np.testing.assert_allclose(slope, [0, 0.5, 0.25, 0, 0.5], rtol=1e-14)
-        assert "fcmp uno" not in f.inspect(1, x).ir("pullback")
+        f, masked = (
+            je.kernel(MASKED, "f", signature, lang="c", options=je.Options(without=without))
+            for without in (NONE, MASKS)
+        )
+        r = np.random.default_rng(3)
+        w, x, seed = r.normal(size=(2, 9)), r.normal(size=(2, 9)), r.normal(size=(2, 9))
+        w[1, 2], x[1, 2], w[1, 5], x[1, 5] = np.inf, -1, np.nan, -0.5
+
+        def slopes(g: je.Kernel) -> list[np.ndarray]:
+            def one(w: np.ndarray, x: np.ndarray, s: np.ndarray) -> jax.Array:
+                value, after = g(1.5, w, x)
+                return 2 * value + (s[0] * after[0] + s[7] * after[7])
+
+            return jax.vmap(jax.grad(one, (0, 1)))(w, x, seed)
+
+        for ours, careful in zip(slopes(f), slopes(masked), strict=True):
+            np.testing.assert_allclose(ours, careful, rtol=1e-13)
+            assert np.isfinite(ours).all()
+
+
+def test_masks_that_are_needed_often_stay() -> None:
+    """Of a quotient that is dropped for a constant, or computed ahead of a branch."""
+    loop = "double f(int n, double c, const double *x) {{ double s = 0; for (int i = 0; i < n; i++) {} return s; }}"
+    bodies = {
+        "s += x[i] > 0 ? c / x[i] * x[i] : 0;": (True, False),
+        "s += x[i] > 0 ? c * x[i] : 0.5 * c * c;": (True, True),
+        "{ double q = 1 / x[i]; if (q > c) s += q; }": (True, False),
+    }
+    for body, (masks, marked) in bodies.items():
+        report = je.kernel(loop.format(body), "f", "n: i32, c: f64, x: f64[n] -> f64", lang="c").inspect(
+            1.5, np.ones(9)
+        )
+        text = report.ir("pullback")
+        assert ("fcmp uno" in text, "!je.mask" in text) == (masks, marked), body
 
 
 def test_what_is_used_first_and_dropped_later_sends_nothing_on() -> None:

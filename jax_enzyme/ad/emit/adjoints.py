@@ -13,12 +13,11 @@ reads and writes it once, and the optimiser turns it into a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
-from jax_enzyme.ad.emit.dropped import Dropped
+from jax_enzyme.ad.emit.dropped import unless_spoilt
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
 from jax_enzyme.ad.emit.lookup import Sources
@@ -31,14 +30,13 @@ from jax_enzyme.ad.facts.functions import Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, callee_name
-from jax_enzyme.ir.reach import led_to, made_of
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
@@ -66,7 +64,6 @@ class Adjoints:
         self._site = Site(runtime.module, self._facts, self._builder, sources.value)
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
-        self._dropped = Dropped(self._facts, sources, work.within_block)
         self._spent = work.spent
         self._updates = work.updates
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
@@ -92,12 +89,10 @@ class Adjoints:
         """Emits what is left to do when everything has been reversed."""
         self._sums.finish(self._sources.shadow)
 
-    def add(self, value: Value, term: Value, condition: Value | None = None, holds: bool = True) -> None:
-        """Adds to the adjoint of a value, if the value is active; the term is not zero only where a condition holds, or
-        does not, if there is one."""
+    def add(self, value: Value, term: Value) -> None:
+        """Adds to the adjoint of a value, if the value is active."""
         if not self.is_active(value):
             return
-        self._dropped.use(value, condition, holds)
         old = self._sums_here.get(value)
         if old is None and value not in self._within_block:
             old = self._builder.load(term.type, self._variable(value))
@@ -120,7 +115,6 @@ class Adjoints:
 
     def leave_block(self) -> None:
         """Writes the variables that have been added to, before control goes on to another block."""
-        self._dropped.leave()
         for value, total in self._sums_here.items():
             if value not in self._within_block:
                 self._builder.store(total, self._variable(value))
@@ -128,7 +122,6 @@ class Adjoints:
 
     def reverse(self, instruction: I.Instruction) -> None:
         """Emits the reverse of an instruction that has one and is no phi."""
-        self._dropped.enter(instruction)
         match instruction:
             case I.Load() if instruction in self._facts.activity.halves:
                 shadow = self._sources.shadow(instruction.operands[0])
@@ -344,11 +337,11 @@ class Adjoints:
             environment = {name: self._sources.value(names[name]) for name in needed}
             known: dict[Expr, Value] = {part: self._sources.value(call) for part, call in called.items()}
             term = self._partials.scaled(partial, environment, adjoint, known, quotients)
-            if (environment or known) and self._dropped.may_be(instruction):
+            if (environment or known) and self._facts.may_be_dropped(instruction):
                 factor = partial.name if isinstance(partial, Var) else None
                 fixed = environment[factor] if factor and self._is_fixed(names[factor], instruction) else None
-                setting = fixed is not None and factor is not None and names[factor] not in self._of_arrays
-                term = self._dropped.masked(term, adjoint, fixed, setting)
+                held = names[factor] if factor else instruction
+                term = unless_spoilt(self._builder, term, adjoint, fixed, self._facts.may_go(instruction, held))
             self.add(operand, term)
 
     def _is_fixed(self, value: Value, instruction: I.Instruction) -> bool:
@@ -357,13 +350,6 @@ class Adjoints:
         loop = self._code.loop_of(home[instruction][0])
         inside = loop is not None and isinstance(value, I.Instruction) and value in home and home[value][0] in loop
         return loop is not None and not inside
-
-    @cached_property
-    def _of_arrays(self) -> Collection[Value]:
-        """What is computed of numbers out of memory; all else is of the kernel's own alone."""
-        every = list(self._code.function.instructions())
-        read = (i for i in every if isinstance(i, I.Load) or (isinstance(i, I.CallBase) and not is_memory_free(i)))
-        return led_to(read, every, made_of)
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {
@@ -384,9 +370,9 @@ class Adjoints:
         nothing = zero(adjoint.type)
         _, then, other = instruction.operands
         if self.is_active(then):
-            self.add(then, self._builder.select(condition, adjoint, nothing), condition)
+            self.add(then, self._builder.select(condition, adjoint, nothing))
         if self.is_active(other):
-            self.add(other, self._builder.select(condition, nothing, adjoint), condition, holds=False)
+            self.add(other, self._builder.select(condition, nothing, adjoint))
 
     def _converted(self, instruction: I.Instruction, adjoint: Value, opcode: str) -> None:
         operand = instruction.operands[0]

@@ -16,7 +16,7 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_opaque_call, only_decides, rule_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
-from jax_enzyme.analysis.speculation import speculated
+from jax_enzyme.analysis.speculation import may_be_infinite, speculated
 from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.classes import dataclass
 from jax_enzyme.errors import DifferentiationError
@@ -24,8 +24,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module, callers_of
-from jax_enzyme.ir.reach import made_of, reached
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.reach import led_to, made_of, reached
+from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -218,20 +218,35 @@ class Facts:
         an exact zero, which an infinite partial must not spoil."""
         return instruction in self._select_operands or instruction in self._speculated
 
+    def may_go(self, instruction: I.Instruction, factor: Value) -> bool:
+        """Whether code may run without what keeps a `factor` of the cotangent of a dropped instruction away from it
+        first, and be run again if that makes no number: hardly ever, then."""
+        alone = not (self.activity.has_codes or self.activity.tagged or self.has_frames) and self.execution is ALONE
+        ahead = may_be_infinite(instruction) and instruction in self._ahead
+        return alone and not ahead and self._guarded.isdisjoint((instruction, factor))
+
+    @cached_property
+    def _guarded(self) -> frozenset[Value]:
+        """What may be infinite where a `select` takes a constant instead: `x > 0 ? x * log(x) : 0`."""
+        chosen = (i.operands[1:] for i in self.points_to.instructions() if isinstance(i, I.Select))
+        guarded = (arm for arms in chosen for arm in arms if any(isinstance(other, Constant) for other in arms))
+        parts = reached(guarded, made_of, _passes)
+        return frozenset(led_to(filter(may_be_infinite, parts), parts, made_of))
+
     @cached_property
     def _speculated(self) -> frozenset[I.Instruction]:
         return frozenset(i for f in self.points_to.functions if f.blocks for i in speculated(f))
 
     @cached_property
+    def _ahead(self) -> frozenset[I.Instruction]:
+        """The same without what the next iteration of a loop uses, if there is one."""
+        return frozenset(i for f in self.points_to.functions if f.blocks for i in speculated(f, carried=False))
+
+    @cached_property
     def _select_operands(self) -> frozenset[Value]:
         selects = [i for i in self.points_to.instructions() if isinstance(i, I.Select)]
         chosen = [v for select in selects for v in select.operands[1:]]
-        ends = I.Phi | I.Load
-
-        def passes(value: Value) -> bool:
-            return isinstance(value, I.Instruction) and not isinstance(value, ends) and not only_decides(value)
-
-        return frozenset(reached(chosen, made_of, passes))
+        return frozenset(reached(chosen, made_of, _passes))
 
     def half_beside(self, load: I.Load) -> bool:
         """Whether an integer is read in a half of a word that may be a double, which its shadow tells. Raises
@@ -247,3 +262,8 @@ class Facts:
 
     def refused(self, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
         return refuse(self.module, self.origin.get(instruction, instruction), cause, **words)
+
+
+def _passes(value: Value) -> bool:
+    """Whether what drops a value may drop what it is made of as well."""
+    return isinstance(value, I.Instruction) and not isinstance(value, I.Phi | I.Load) and not only_decides(value)
