@@ -99,11 +99,6 @@ class Bytes:
             return False
         return not -self.size < self.start - other.start < other.size
 
-    def is_at(self, other: Bytes) -> bool:
-        """Whether two ranges of one size are known to lie at one place, or at places that are told alike."""
-        is_known = self.at == other.at or (self.certainly_meets(other) and not self.straddles(other))
-        return self.size == other.size and is_known
-
     def is_adrift(self, other: Bytes) -> bool:
         """Whether two accesses with different starts step by less than what they access, in memory that grows: records
         of any length in a stream of bytes, where the starts say nothing of whether they meet."""

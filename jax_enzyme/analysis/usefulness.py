@@ -32,13 +32,6 @@ class Part:
     size: int = 1
 
 
-def parts(points_to: PointsTo, pointer: Value, size: int | None) -> list[Part]:
-    """So many bytes behind a pointer; None: nobody knows how many."""
-    if size is None:
-        return [Part(item) for item in points_to.of(pointer)]
-    return [Part(item, at, size) for item, places in points_to.places(pointer).items() for at in places]
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class _Write:
     """Bytes that are written (None: how many is not known), of what; or which call copies them."""
@@ -58,8 +51,10 @@ class Usefulness:
     _writes: dict[MemoryObject, list[_Write]] = field(default_factory=dict[MemoryObject, list[_Write]])
 
     def parts(self, pointer: Value, size: int | None) -> list[Part]:
-        """The bytes behind a pointer."""
-        return parts(self.points_to, pointer, size)
+        """So many bytes behind a pointer; None: nobody knows how many."""
+        if size is None:
+            return [Part(item) for item in self.points_to.of(pointer)]
+        return [Part(item, at, size) for item, places in self.points_to.places(pointer).items() for at in places]
 
     def flows(self, value: Value, sources: Iterable[Value | Part]) -> None:
         """A value is made of these."""
