@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from jax_enzyme.ad.shortcuts import activity_of
+from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.independence import Independence
@@ -109,7 +109,7 @@ def _by_number(function: ArrayFunction, found: list[_Best], step: Vjp, rules: Ru
     """The function in which the number of an iteration chooses what is active, in a copy of the module, or itself."""
     if not found:
         return function
-    activity = activity_of(function.module.functions[function.symbol], step, rules, map_of(function))
+    activity = activity_of(map_of(function), rules, step)
     active = [best for best in found if activity.value(best.last)]
     if not active:
         return function

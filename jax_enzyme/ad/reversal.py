@@ -31,7 +31,7 @@ from jax_enzyme.ad.plan.taping import Plan, make_plan
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.ad.plan.writers import written_objects
 from jax_enzyme.analysis.accesses import reachable_objects
-from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
@@ -201,9 +201,7 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
     module, points_to, rules, execution = program.module, program.points_to, program.rules, program.execution
     root = points_to.root
     arguments = root.arguments
-    varied = [points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if w]
-    outputs = [points_to.objects[a] for a, s in zip(arguments, step.seeded, strict=True) if s]
-    activity = Activity(points_to, rules, varied, outputs, in_frames=base.is_derivative)
+    activity = activity_of(points_to, rules, step, in_frames=base.is_derivative)
     activity = refuse_unprovable(words, activity, rules, survey.origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from threading import Lock
 
 from jax_enzyme.ad.quotients import keep_zeros
-from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.activity import Activity, activity_of
 from jax_enzyme.analysis.consequences import Consequences, Ways
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.flow import holds_float
@@ -92,7 +92,7 @@ class _Comparisons:
         defined = [f for f in self._base.module.functions.values() if f.blocks]
         if not any(self._exact(f) or self._halves(f) or self._of_parts(f) for f in defined):
             return General(self._made[()], ())
-        activity = activity_of(self._root, step, self._rules, self._points_to)
+        activity = activity_of(self._points_to, self._rules, step)
         consequences = Consequences(self._ways, activity)
         found: list[ExactComparison] = []
         proved: dict[I.Instruction, Function] = {}
@@ -256,16 +256,6 @@ def _varies(comparison: I.Instruction, activity: Activity, points_to: PointsTo) 
         return any(not activity.varied_objects.isdisjoint(points_to.of(place)) for place in places)
     varied = activity.varied
     return not varied.isdisjoint(comparison.operands) or not varied.isdisjoint(numbers_asked(comparison))
-
-
-def activity_of(root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
-    """What is active in a step."""
-    masks = (step.tangents, None) if isinstance(step, Jvp) else (step.wanted, step.seeded)
-    objects = [points_to.objects[a] for a in root.arguments]
-    inputs, outputs = (
-        None if mask is None else [o for o, given in zip(objects, mask, strict=True) if given] for mask in masks
-    )
-    return Activity(points_to, rules, inputs or (), outputs)
 
 
 def _initialised(base: ArrayFunction, root: Function) -> Callable[[Value], bool]:

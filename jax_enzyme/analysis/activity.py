@@ -32,6 +32,7 @@ from jax_enzyme.analysis.told_apart import ToldApart
 from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Jvp, Step
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, Value
@@ -305,6 +306,16 @@ class Activity:
 
     def _read(self, noted: Usefulness, call: I.Instruction, routine: Routine) -> list[Part]:
         return [p for n in filter(routine.reads, routine.floats) for p in noted.parts(call.operands[n], None)]
+
+
+def activity_of(points_to: PointsTo, rules: Rules, step: Step, *, in_frames: bool = False) -> Activity:
+    """What is active in a step: of the memory that the parameters of the root lead to."""
+    masks = (step.tangents, None) if isinstance(step, Jvp) else (step.wanted, step.seeded)
+    objects = [points_to.objects[a] for a in points_to.root.arguments]
+    inputs, outputs = (
+        None if mask is None else [o for o, given in zip(objects, mask, strict=True) if given] for mask in masks
+    )
+    return Activity(points_to, rules, inputs or (), outputs, in_frames=in_frames)
 
 
 def _routine(instruction: I.Instruction) -> Routine | None:

@@ -27,14 +27,14 @@ from jax_enzyme.ad.facts.causes import (
 )
 from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.analysis.accesses import accesses
-from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.activity import Activity, activity_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, leaves_pointers
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, Step
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable, declared_name
 from jax_enzyme.ir.values import Argument, Value
@@ -52,13 +52,11 @@ class Assumptions:
         self._function = function
         self._active = active
 
-    def check(self, wanted: Sequence[bool], seeded: Sequence[bool] | None) -> None:
+    def check(self, step: Step) -> None:
         """DifferentiationError where a derivative would pass through memory of which the caller does not know."""
         points_to = self._points_to
         objects = [points_to.objects[a] for a in points_to.root.arguments]
-        inputs = [o for o, w in zip(objects, wanted, strict=True) if w]
-        outputs = None if seeded is None else [o for o, s in zip(objects, seeded, strict=True) if s]
-        activity = Activity(points_to, rules_of(self._module), inputs, outputs)
+        activity = activity_of(points_to, rules_of(self._module), step)
         shadowed = shadowed_objects(points_to, activity)
         if points_to.caller in shadowed:
             self._refuse_callers_memory(objects)

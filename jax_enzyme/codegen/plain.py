@@ -104,8 +104,9 @@ class PlainFunction:
         seeded = [*map(operator.and_, active, pointers), *rest]
         if T.is_float(self._result):
             seeded[len(active)] = True
-        Assumptions(base, self.function, active).check(wanted, None if mode == "forward" else seeded)
-        found = general(base, Jvp(wanted) if mode == "forward" else Vjp(wanted, tuple(seeded)), rules_of(base.module))
+        step = Jvp(wanted) if mode == "forward" else Vjp(wanted, tuple(seeded))
+        Assumptions(base, self.function, active).check(step)
+        found = general(base, step, rules_of(base.module))
         if not self.merged:
             shortcut_warnings.warn(
                 to_text(base.module), self.function.name, base.module.source_filename or "the module", found.comparisons

@@ -27,7 +27,7 @@ from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.facts.room import room
-from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
@@ -61,8 +61,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     module = with_room(base.module)
     root = module.functions[base.symbol]
     points_to = map_of(base)
-    inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
-    activity = Activity(points_to, rules, inputs, None, in_frames=base.is_derivative)
+    activity = activity_of(points_to, rules, step, in_frames=base.is_derivative)
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     activity = refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)

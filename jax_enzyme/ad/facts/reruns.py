@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jax_enzyme.ad.facts.causes import CHANGED_FILE, DRAWN_NUMBER
 from jax_enzyme.ad.facts.errors import refuse
-from jax_enzyme.ad.shortcuts import activity_of
+from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.reruns import changed_file, drawn_number, draws_numbers
 from jax_enzyme.errors import DifferentiationError
@@ -26,9 +26,8 @@ def hindrances(base: ArrayFunction, step: Step, rules: Rules) -> Iterator[Differ
         why = _CONSUMED if Way.CONSUMES in use.way else _CHANGED
         yield refuse(module, use.instruction, CHANGED_FILE, name=reader, why=why)
     if draws_numbers(module):
-        root = module.functions[base.symbol]
-        points_to = PointsTo(module, root)
-        call = drawn_number(points_to, activity_of(root, step, rules, points_to), rules)
+        points_to = PointsTo(module, module.functions[base.symbol])
+        call = drawn_number(points_to, activity_of(points_to, rules, step), rules)
         if call is not None:
             yield refuse(module, call, DRAWN_NUMBER, name=declared_name(call))
 
