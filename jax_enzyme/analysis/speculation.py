@@ -17,14 +17,14 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
 from jax_enzyme.analysis.flow import holds_float, only_decides
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, is_fused, uses
+from jax_enzyme.ir.module import Function, Uses, is_fused, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 
 
-def speculated(function: Function, carried: bool = True) -> Collection[I.Instruction]:
-    """Such values of one function, and those of the same kind that they are made of; with those that nothing but the
-    next iteration of a loop uses, or without."""
+def speculated(function: Function, likely: bool = False) -> Collection[I.Instruction]:
+    """Such values of one function, and those of the same kind that they are made of. `likely`: without those that the
+    next iteration of a loop uses, if there is one, or that a `select` compares."""
     cfg = Cfg(function)
     endless: dict[Value, I.Instruction] = {}
     for block in cfg.rpo:
@@ -40,14 +40,14 @@ def speculated(function: Function, carried: bool = True) -> Collection[I.Instruc
     def is_needed(value: I.Instruction) -> bool:
         """Whether whatever comes behind a value makes a number of it: a block that is certain to run, or merges on all
         ways on, and nothing asks how large it is."""
-        if any(only_decides(user) for user, _ in users.get(value, ())):
+        if any(_decides(user, users, likely) for user, _ in users.get(value, ())):
             return False
         merged: dict[BasicBlock, set[BasicBlock]] = {}
         for user, index in users.get(value, ()):
             if user not in block_of:
                 continue
             if isinstance(user, I.Phi):
-                if not carried and order[block_of[user]] <= order[block_of[value]]:
+                if likely and order[block_of[user]] <= order[block_of[value]]:
                     return True
                 merged.setdefault(user.targets[index], set()).add(block_of[user])
             elif certain.dominates(block_of[user], block_of[value]):
@@ -56,6 +56,11 @@ def speculated(function: Function, carried: bool = True) -> Collection[I.Instruc
 
     spare = [v for v in endless.values() if not is_needed(v)]
     return reached(spare, lambda value: _among(value.operands, endless))
+
+
+def _decides(user: I.Instruction, users: Uses, likely: bool) -> bool:
+    chooses = likely and all(isinstance(further, I.Select) for further, _ in users.get(user, ()))
+    return only_decides(user) and not chooses
 
 
 def _may_be_infinite(instruction: I.Instruction, endless: Collection[Value]) -> bool:
@@ -68,8 +73,9 @@ def may_be_infinite(value: Value) -> bool:
     """Whether a value of finite numbers, or a partial of it, may be infinite or no number: a quotient, or a call."""
     if isinstance(value, I.CallBase):
         return not is_fused(value)
-    divides = isinstance(value, I.Instruction) and value.opcode in ("fdiv", "frem")
-    return divides and not isinstance(value.operands[1], Constant)
+    if not isinstance(value, I.Instruction) or value.opcode not in ("fdiv", "frem"):
+        return False
+    return not isinstance(value.operands[1], Constant)
 
 
 def _among(values: Sequence[Value], endless: dict[Value, I.Instruction]) -> list[I.Instruction]:

@@ -239,8 +239,8 @@ class Facts:
 
     @cached_property
     def _ahead(self) -> frozenset[I.Instruction]:
-        """The same without what the next iteration of a loop uses, if there is one."""
-        return frozenset(i for f in self.points_to.functions if f.blocks for i in speculated(f, carried=False))
+        """Those of them that are likely to be infinite."""
+        return frozenset(i for f in self.points_to.functions if f.blocks for i in speculated(f, likely=True))
 
     @cached_property
     def _select_operands(self) -> frozenset[Value]:
