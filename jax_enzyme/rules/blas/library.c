@@ -19,6 +19,7 @@
 #include "bodies.h"
 #include "stored.h"
 #include "inverses.h"
+#include "packed.h"
 #include "orthogonal.h"
 #include "pivoted.h"
 #include "spectral.h"

@@ -153,6 +153,67 @@ def test_symmetric_systems(uplo: str, scale: float) -> None:
     agree(three_way(subject, [a, b, c]))
 
 
+@sides
+def test_packed_symmetric_systems(uplo: str) -> None:
+    a, b = _random((N, N), (2, N))
+    a = _symmetric(a, uplo)
+    a[np.diag_indices(N)] *= 0.1  # blocks of two
+    rows, columns = np.triu_indices(N) if uplo == "L" else np.tril_indices(N)  # a column of it is one after the other
+    packed = a[rows, columns]
+    subject = kernel(
+        "n: i32, inout a: f64[n*(n+1)/2], inout b: f64[2,n], inout c: f64[n*(n+1)/2]",
+        f"""for (int i = 0; i < n * (n + 1) / 2; i++) c[i] += a[i];
+        dspsv_("{uplo}", &n, &two, a, p, b, &n, &info);
+        dsptrf_("{uplo}", &n, c, p, &info);
+        dsptri_("{uplo}", &n, c, p, work, &info);""",
+        dspsv_="ciifpfip", dsptrf_="cifpp", dsptri_="cifpfp",
+    )  # fmt: skip
+    zero = np.zeros(packed.size)
+    found = subject.run((), [packed, b, zero])
+    np.testing.assert_allclose(found[1].T, np.linalg.solve(a, b.T))
+    np.testing.assert_allclose(found[2], np.linalg.inv(a)[rows, columns])
+    agree(three_way(subject, [packed, b, zero]))
+
+
+@sides
+@pytest.mark.parametrize("norm", ["M", "1", "I", "F"])
+def test_norms_of_symmetric_matrices(uplo: str, norm: str) -> None:
+    (a,) = _random((N, N))
+    source = f"""double dlansy_(const char *, const char *, const int *, const double *, const int *, double *);
+    double k(int n, const double *a) {{ double work[16]; return dlansy_("{norm}", "{uplo}", &n, a, &n, work); }}"""
+    subject = native(source, "k", "n: i32, a: f64[n,n] -> f64", {"n": N})
+    whole = _symmetric(a.T, uplo)
+    expected = np.abs(whole).max() if norm == "M" else np.linalg.norm(whole, "fro" if norm == "F" else 1)
+    np.testing.assert_allclose(subject.run((), [a])[0], expected)
+    agree(three_way(subject, [a]))
+
+
+@pytest.mark.parametrize("name", ["dlarfg_", "dlarfgp_"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_single_reflections(name: str, sign: int) -> None:
+    """The reflection of a vector takes the vector itself, and the columns of another matrix, to where it says."""
+    a, c = _random((N,), (N, N))
+    a[0] = sign * 0.7
+    subject = kernel(
+        "n: i32, inout a: f64[n], inout c: f64[n,n]",
+        f"""double v[16]; int rest = n - 1;
+        {name}(&n, a, a + 1, &one, tau);
+        v[0] = 1; for (int i = 1; i < n; i++) v[i] = a[i];
+        dlarf_("L", &n, &n, v, &one, tau, c, &n, work); dlarf_("R", &rest, &n, v, &one, tau, c + 1, &n, work);""",
+        **{name: "iffif", "dlarf_": "ciififfif"},
+    )
+    found = subject.run((), [a, c])
+    beta = np.linalg.norm(a) * (-sign if name == "dlarfg_" else 1)
+    np.testing.assert_allclose(found[0][0], beta)
+    v = np.append(1, found[0][1:])
+    h = np.eye(N) - 2 * np.outer(v, v) / (v @ v)
+    np.testing.assert_allclose(h @ a, beta * np.eye(N)[0], atol=1e-14)
+    expected = h @ c.T
+    expected[1:] = expected[1:] @ h
+    np.testing.assert_allclose(found[1].T, expected, atol=1e-13)
+    agree(three_way(subject, [a, c]))
+
+
 @pytest.mark.parametrize("trans", ["N", "T"])
 @pytest.mark.parametrize("rows", [3, 7])
 def test_least_squares(rows: int, trans: str) -> None:
