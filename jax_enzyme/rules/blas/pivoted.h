@@ -2,6 +2,8 @@
    columns (`orthogonal.h`). */
 #ifndef COMPLEX
 
+extern void BLAS(gesvd)(const char *, const char *, const int *, const int *, SCALAR *, const int *, SCALAR *, SCALAR *,
+                        const int *, SCALAR *, const int *, SCALAR *, const int *, int *);
 extern void BLAS(geqp3)(const int *, const int *, SCALAR *, const int *, int *, SCALAR *, SCALAR *, const int *, int *);
 
 /* Column j becomes what column order[j] was, or the other way round. */
@@ -48,6 +50,63 @@ void RULE(geqp3, _reverse)(void *frame) {
   struct OF(pivoted) *f = frame;
   OF(triangle_cotangent)(&f->triangle);
   if (f->order) OF(order_columns)(f->triangle.m, f->triangle.n, f->order, 1, f->triangle.sa, f->triangle.lda);
+}
+
+/* How many columns of a triangle come before the ratio of its singular values is less than `rcond`: the more columns,
+   the less it is. */
+static int OF(rank_of_triangle)(int k, const SCALAR *a, int lda, SCALAR rcond) {
+  int low = 0, high = k, tried = k, ld = je_at_least_one(k), room = 6 * k + 64, info;
+  SCALAR *s = OF(new)(k), *work = OF(new)(room), none;
+  while (low < high) {
+    SCALAR *part = OF(new_copy)('U', tried, tried, a, lda);
+    ld = je_at_least_one(tried);
+    char no_vectors = 'N';
+    BLAS(gesvd)(&no_vectors, &no_vectors, &tried, &tried, part, &ld, s, &none, &je_one_int, &none, &je_one_int, work,
+                &room, &info);
+    free(part);
+    if (s[0] > 0 && s[0] * rcond <= s[tried - 1])
+      low = tried;
+    else
+      high = tried - 1;
+    tried = low + (high - low + 1) / 2;
+  }
+  free(work);
+  free(s);
+  return low;
+}
+
+/* The smallest of the least squares solutions by the columns that are taken first, as many as the rank is. What is left
+   of others below these does not count. */
+void BLAS(gelsy)(const int *m, const int *n, const int *nrhs, SCALAR *a, const int *lda, SCALAR *b, const int *ldb,
+                 int *jpvt, const SCALAR *rcond, int *rank, SCALAR *work, const int *lwork, int *info) {
+  int k = *m < *n ? *m : *n, room = 8 * (*m + *n + *nrhs) + 64;
+  char upper = 'U', lower = 'L', plain = 'N', turned = 'T';
+  *info = 0;
+  if (OF(asks)(lwork, k + 3 * *n + *nrhs + 1, work)) return;
+  SCALAR *tau = OF(new)(k), *space = OF(new)(room), *x = OF(new)((index_t)je_at_least_one(*n) * *nrhs);
+  BLAS(geqp3)(m, n, a, lda, jpvt, tau, space, &room, info);
+  *rank = OF(rank_of_triangle)(k, a, *lda, *rcond);
+  BLAS(ormqr)(&je_left, &turned, m, nrhs, &k, a, lda, tau, b, ldb, space, &room, info);
+  if (*rank == *n) {
+    BLAS(trsm)(&je_left, &upper, &plain, &plain, n, nrhs, &OF(one), a, lda, b, ldb);
+  } else {
+    int ld = je_at_least_one(*rank);
+    SCALAR *rows = OF(new_copy)('U', *rank, *n, a, *lda);
+    if (*rank > 0) {
+      BLAS(gelqf)(rank, n, rows, &ld, tau, space, &room, info);
+      BLAS(trsm)(&je_left, &lower, &plain, &plain, rank, nrhs, &OF(one), rows, &ld, b, ldb);
+    }
+    for (index_t r = 0; r < *nrhs; r++)
+      for (int i = *rank; i < *n; i++) b[i + r * *ldb] = 0;
+    if (*rank > 0) BLAS(ormlq)(&je_left, &turned, n, nrhs, rank, rows, &ld, tau, b, ldb, space, &room, info);
+    free(rows);
+  }
+  for (index_t r = 0; r < *nrhs; r++)
+    for (int i = 0; i < *n; i++) x[jpvt[i] - 1 + r * *n] = b[i + r * *ldb];
+  OF(copy_part)('A', *n, *nrhs, x, je_at_least_one(*n), b, *ldb);
+  free(x);
+  free(space);
+  free(tau);
 }
 
 #endif

@@ -212,7 +212,7 @@ sdcz ?*        tbtrs_ tptrs_ pptrf_ pptrs_ ppsv_
 sd   ?*        sbmv_ spmv_ spr_ spr2_ sytrf_ sytrs_ sysv_ sytri_ orgqr_ gelqf_ ormlq_ orglq_ gels_ sygv_ gelss_ gelsd_
 cz   ?*        hbmv_ hpmv_
 sd   ?*        gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_ lange_ lansy_
-sd   ?*        sptrf_ sptrs_ spsv_ sptri_ larfg_ larfgp_ larf_
+sd   ?*        sptrf_ sptrs_ spsv_ sptri_ larfg_ larfgp_ larf_ gelsy_
 """
 
 
