@@ -139,6 +139,7 @@ class PointsTo:
         """The objects that pointers came to otherwise than as the source says of a store, which integers never read."""
         self._outside: dict[I.CallBase, MemoryObject] = {}
         """The class of what each call of a function that is not there can reach."""
+        self.called_from_outside: set[Function] = set()
         self._increments = Increments()
         self._steps: dict[Value, Moves | None] = {}
         self._named = NamedIntegers(module, self.functions)
@@ -576,6 +577,7 @@ class PointsTo:
     def _escape(self, name: MemoryObject, objects: Objects) -> None:
         """Code that is not there can reach objects, and may call the functions among them with what else it reaches."""
         for function in self._escaped.add(name, objects):
+            self.called_from_outside.add(function)
             for parameter in function.arguments:
                 self._join(parameter, self._escaped.place(name) if T.is_pointer(parameter.type) else {None: ANYWHERE})
 

@@ -20,7 +20,8 @@ class's virtual functions), those in the slot that is read. Where it may point t
 not told apart), a failure ends the chain (`unfitting`). Where the pointer may come from elsewhere as well, the call
 through it stays there, and where there are too many, nothing changes. Where all memory that the pointer may come from
 is known and there is no such function in it (a table without a destructor), no run gets there: the call becomes a
-failure. An optimiser would conclude that it never runs. So what is called is hidden from it, until little is left of
+failure. Functions that are in tables, and that no run comes to, lose their code (`stand_ins`). An optimiser would
+conclude that such a call never runs. So what is called is hidden from it, until little is left of
 the code, and to see where pointers lead takes little time:
 
     hidden    %g = call ptr @je.callee(ptr %f)            %y = call double %g(double %x)
@@ -56,6 +57,7 @@ from jax_enzyme.transform.rewriting import (
     split_before,
     substitute,
 )
+from jax_enzyme.transform.stand_ins import forget, unentered
 from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
 from jax_enzyme.transform.unprototyped_calls import fits, pass_as
 
@@ -125,10 +127,12 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
                 choice = _choice(points_to, zeros, instruction)
                 if choice is not None:
                     choices[instruction] = choice
-    if not choices:
+    idle = unentered(points_to)
+    if not choices and not idle:
         return function
     copy, copied = clone_with_map(module)
     declarations = Declarations(copy)
+    forget((copied[f] for f in idle), copy)
     for caller in points_to.functions:
         twin = copied[caller]
         assert isinstance(twin, Function)

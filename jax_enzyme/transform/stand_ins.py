@@ -21,14 +21,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jax_enzyme.analysis.objects import OPEN, may_call_back, named_functions, reachable_functions
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import (
+    OPEN,
+    MemoryObject,
+    is_defined_call,
+    may_call_back,
+    named_functions,
+    reachable_functions,
+)
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.keywords import CONVENTIONS
-from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, declared_callee, empty
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, callee_of, declared_callee, empty
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, BlockAddress, InlineAsm, parts_of
+from jax_enzyme.ir.values import BasicBlock, BlockAddress, InlineAsm, Value, parts_of
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import address_taken
 
@@ -51,23 +59,73 @@ def forget_unentered(module: Module, root: str) -> bool:
     than all that is called. Whether there were any."""
     if all(f.is_declaration or f.name == root for f in module.functions.values()):
         return False
-    lists = (v.initializer for v in module.globals.values() if v.name.startswith("llvm."))
-    told = dict.fromkeys(f for held in lists if held is not None for f in named_functions(held) if not f.is_declaration)
-    entered = reachable_functions(module.functions[root], *told)
+    entered = reachable_functions(module.functions[root], *_told(module))
     if any(OPEN in a.attributes for a in entered[0].arguments):
         return False  # the caller may find them in its memory
     if any(isinstance(i, I.CallBase) and may_call_back(i) for f in entered for i in f.instructions()):
         return False
+    gone = _without(module, entered)
+    forget(gone, module)
+    return bool(gone)
+
+
+def unentered(points_to: PointsTo) -> list[Function]:
+    """Those functions, where calls through pointers, or of code that is not there, are left: such a call enters what
+    its pointer may lead to, and code outside of the module what it is handed, or finds where it looks."""
+    module, reached = points_to.module, set(points_to.functions)
+    if any(OPEN in a.attributes for a in points_to.root.arguments):
+        return []
+    beside = (f for f in module.functions.values() if not f.is_declaration and f not in reached)
+    found = {points_to.root, *points_to.called_from_outside, *reachable_functions(*_told(module), *beside)}
+    for held in (held for item, held in points_to.contents.items() if not _is_private(item)):
+        found.update(_functions(held))
+    pending = list(found)
+    while pending:
+        function = pending.pop()
+        named = [function.personality, *function.returned()]
+        for call in (i for i in function.instructions() if isinstance(i, I.CallBase)):
+            named += [call.callee, *([] if is_defined_call(call) else call.arguments)]
+        for value in filter(None, named):
+            new = {*_functions(points_to.of(value)), *named_functions(value)} - found
+            found |= new
+            pending += new
+    return _without(module, found)
+
+
+def _functions(objects: Iterable[MemoryObject]) -> Iterator[Function]:
+    return (o.site for o in objects if isinstance(o.site, Function))
+
+
+def _is_private(item: MemoryObject) -> bool:
+    """Whether code outside of the module sees an object only where it is handed that."""
+    if isinstance(item.site, GlobalVariable):
+        return item.is_constant or not _OWN.isdisjoint(item.site.prefix)
+    return item.kind in ("stack", "heap", "tape", "stream", "function")
+
+
+def _told(module: Module) -> list[Function]:
+    """The functions with code of which the linker is told."""
+    lists = (v.initializer for v in module.globals.values() if v.name.startswith("llvm."))
+    told = (f for held in lists if held is not None for f in named_functions(held))
+    return list(dict.fromkeys(f for f in told if not f.is_declaration))
+
+
+def _without(module: Module, entered: Iterable[Function]) -> list[Function]:
+    """The functions with code that are not among those that are entered, and whose addresses alone are wanted."""
     named = address_taken(module)
     left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)}.difference(entered)
     left -= {a.function for a in _block_addresses(module)}
-    gone = [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
-    for function in gone:
+    return [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
+
+
+def forget(functions: Iterable[Value], module: Module) -> None:
+    """Leaves functions of a module the trap alone, in place."""
+    for function in functions:
+        assert isinstance(function, Function)
         empty(function)
         function.blocks, function.personality, function.attributes = [BasicBlock(name="entry")], None, ()
         function.trailing_records = []
         _trap(module, function.entry)
-    return bool(gone)
 
 
 def _block_addresses(module: Module) -> Iterator[BlockAddress]:
