@@ -5,11 +5,6 @@
     before    %m = call double @llvm.maxnum.f64(double %best, double %a)
     after     %better = fcmp ogt double %a, %best           %m = select i1 %better, double %a, double %best
 
-What is looked at under a condition alone is otherwise no number, which nothing is worse than.
-
-    before    %m = phi double [ %best, %loop ], [ %b, %then ]     after    %c = phi double [ nan, %loop ], [ %a, %then ]
-              %b = select i1 %better, double %a, double %best              %better = fcmp ogt double %c, %best
-
 Where of equals the last one counts, the best of a part of the loop may be what it started with, which nobody chose. So
 there the loop says whether anything was chosen:
 
@@ -22,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from math import nan
 
 from jax_enzyme.analysis.accumulation import choices
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -30,25 +24,25 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
 from jax_enzyme.transform.nested_choices import join_steps, searches, steps_of
-from jax_enzyme.transform.rewriting import Change, phis, remove_dead, replace_values, rewrite
+from jax_enzyme.transform.rewriting import Change, phis, remove_dead, rewrite
 
 _EXTREMES = {"llvm.maxnum.": "ogt", "llvm.minnum.": "olt"}
 
 
 def name_choices(function: ArrayFunction) -> ArrayFunction:
-    """The array function with such calls and conditions as comparisons, in a copy of the module; itself where there are
-    none."""
+    """The array function with such calls as comparisons, and one step in an iteration, in a copy of the module; itself
+    where there is nothing to change."""
     given = function.module
     if not has_marks(given):
         return function
     root = given.functions[function.symbol]
-    if not any(_extremes(given, root)) and not any(_guarded(given, root)) and not _has_nested(given, root):
+    if not any(_extremes(given, root)) and not _has_nested(given, root):
         return function
     module = clone(given)
     root = module.functions[function.symbol]
@@ -56,10 +50,9 @@ def name_choices(function: ArrayFunction) -> ArrayFunction:
         call: partial(_better, best, call, relation) for best, call, relation in _extremes(module, root)
     }
     rewrite(root, extremes.get)
-    for block, leader, joins in list(_guarded(module, root)):
-        _without_guard(root, block, leader, joins)
     for loop in list(_marked(module, root)):
         join_steps(root, loop, uses(root), _home(root))
+    remove_dead(root)
     return replace(function, module=module)
 
 
@@ -76,70 +69,6 @@ def _home(root: Function) -> dict[Value, BasicBlock]:
 def _better(best: Value, call: I.Call, relation: str, at: Builder) -> Value:
     candidate = next(v for v in call.arguments if v is not best)
     return at.select(at.fcmp(relation, candidate, best), candidate, best)
-
-
-_Join = tuple[I.Phi, I.Phi, I.Select]
-"""A phi that joins what a header's phi holds with what a select makes of it."""
-
-
-def _guarded(module: Module, root: Function) -> Iterator[tuple[BasicBlock, _Join, list[_Join]]]:
-    """The choices that loops make under a condition: where the ways join, the leader, and all that it decides."""
-    used = {value: {user for user, _ in users} for value, users in uses(root).items()}
-    for loop in _marked(module, root):
-        inside = {i for b in loop.blocks for i in b.instructions}
-        held_by = {ends[1]: phi for phi in phis(loop.header) if (ends := loop.ends(phi)) is not None}
-        for block in loop.blocks - {loop.header}:
-            by_condition: dict[Value, list[_Join]] = {}
-            for join in phis(block):
-                held = held_by.get(join)
-                others = {v for v in join.operands if v is not held}
-                chosen = others.pop() if len(others) == 1 else None
-                if held is None or not isinstance(chosen, I.Select) or chosen.operands[2] is not held:
-                    continue
-                if used[chosen] == {join} and used[join] & inside == {held}:
-                    by_condition.setdefault(chosen.operands[0], []).append((join, held, chosen))
-            for compared, joins in by_condition.items():
-                leader = next((j for j in joins if _leads(compared, j)), None)
-                if leader is None or used[compared] != {s for _, _, s in joins}:
-                    continue
-                ways = [v is not leader[2] for v in leader[0].operands]
-                if all(_belongs(j, leader, ways, used[j[1]]) for j in joins):
-                    yield block, leader, joins
-
-
-def _belongs(join: _Join, leader: _Join, ways: list[bool], users: set[I.Instruction]) -> bool:
-    """Does a join take the ways of the leader, and does nothing else ask for what it holds?"""
-    phi, held, chosen = join
-    same = phi.targets == leader[0].targets and [v is held for v in phi.operands] == ways
-    return same and users <= ({phi, chosen, leader[2].operands[0]} if join is leader else {phi, chosen})
-
-
-def _leads(compared: Value, join: _Join) -> bool:
-    """Is what a join holds replaced by what is better, and no NaN?"""
-    _, held, chosen = join
-    if not isinstance(compared, I.Compare) or compared.opcode != "fcmp" or compared.predicate not in ("olt", "ogt"):
-        return False
-    number = isinstance(held.type, T.FloatType) and held.type.kind in ("float", "double")
-    return number and {*compared.operands} == {held, chosen.operands[1]} and chosen.operands[1] is not held
-
-
-def _without_guard(root: Function, block: BasicBlock, leader: _Join, joins: list[_Join]) -> None:
-    compared = leader[2].operands[0]
-    assert isinstance(compared, I.Compare)
-    candidates: dict[I.Phi, I.Phi] = {}
-    for join, held, chosen in joins:
-        nothing = const_float(held.type, nan) if join is leader[0] else zero(held.type)
-        values = [chosen.operands[1] if v is chosen else nothing for v in join.operands]
-        candidates[join] = I.Phi(join.type, "phi", values, targets=list(join.targets))
-    at = Builder(BasicBlock())
-    left, right = (candidates[leader[0]] if v is leader[2].operands[1] else v for v in compared.operands)
-    better = at.fcmp(compared.predicate, left, right)
-    replaced: dict[Value, Value] = {j: at.select(better, candidates[j], held) for j, held, _ in joins}
-    rest = [i for i in block.instructions if i not in replaced]
-    count = sum(isinstance(i, I.Phi) for i in rest)
-    block.instructions = [*rest[:count], *candidates.values(), *at.block.instructions, *rest[count:]]
-    replace_values(root, replaced)
-    remove_dead(root)
 
 
 def note_choices(module: Module, root: Function) -> None:

@@ -1,4 +1,5 @@
-"""What an iteration of a marked loop looks for in several steps, as one step of what it has found.
+"""What an iteration of a marked loop looks for in several steps, or under a condition alone, as one step of what it has
+found.
 
     before                                                  after
     %best = phi [ %b0, %entry ], [ %b, %latch ]             %best = phi [ %b0, %entry ], [ %next, %latch ]
@@ -183,6 +184,8 @@ def _goes_with(search: Search, leader: Search) -> bool:
 def _join(root: Function, loop: Loop, group: list[Search], leader: Search, relation: str) -> None:
     worst = const_float(leader.held.type, -inf if relation[1] == "g" else inf)
     starts: dict[Value, Value] = {s.held: worst if s is leader else zero(s.held.type) for s in group}
+    if [leader.step_of(c) for c in leader.changes()] == [leader.held]:  # what it is about is asked below alone
+        starts |= {c: next(v for v in c.operands[1:] if v not in s.steps) for s in group for c in s.changes()}
     replace_operands((i for b in loop.blocks for i in b.instructions), starts)
     latch = loop.latches[0]
     at = Builder.at_end(latch)

@@ -589,6 +589,22 @@ void k(int n, const double *x, double *y) {
         n=3600,
         all=True,
     ),
+    "extremes of what a condition computes": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double top = -9, low = 9;
+#pragma omp parallel for reduction(max : top) reduction(min : low)
+  for (int i = 0; i < n; i++)
+    if (x[i] > 0.6) {
+      double a = exp(sin(x[i])) * x[i * 7 % n];
+      top = fmax(top, a);
+      low = fmin(low, a);
+    }
+  for (int i = 0; i < n; i++) y[i] = top * x[i] + low;
+}""",
+        "pjv",
+        all=True,
+    ),
     "a product beside what is the largest": Shared(
         """void k(int n, const double *x, double *y) {
   double product = 1, top = -9;
