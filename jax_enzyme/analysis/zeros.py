@@ -36,7 +36,17 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantString, Poison, Undef, Value, is_zero
+from jax_enzyme.ir.values import (
+    Argument,
+    Constant,
+    ConstantExpr,
+    ConstantInt,
+    ConstantString,
+    Poison,
+    Undef,
+    Value,
+    is_zero,
+)
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
@@ -156,6 +166,8 @@ class Zeros:
             if isinstance(write, I.Store) and T.is_pointer(write.operands[0].type):
                 found.append(write.operands[0])
                 continue
+            if isinstance(write, I.Store) and _is_no_address(write.operands[0], self._points_to):
+                continue
             if not isinstance(write, I.CallBase) or call_effect(write) is not Effect.MEMORY_COPY:
                 return None
             moved = place.at - here
@@ -199,6 +211,12 @@ class Zeros:
 
 def _writes_zeros(write: I.Instruction) -> bool:
     return clears(write) or (isinstance(write, I.Store) and _is_nothing(write.operands[0]))
+
+
+def _is_no_address(value: Value, points_to: PointsTo) -> bool:
+    """Whether what is stored is an address only where the bits of one went into it, and none did."""
+    short = isinstance(value, ConstantInt) or T.is_float(value.type) or value.type in (T.I1, T.I8, T.I16, T.I32)
+    return short and not points_to.of(value)
 
 
 def _is_nothing(value: Value) -> bool:

@@ -36,8 +36,8 @@ name, unless nothing that varies goes into it.
   of a matrix and a right-hand side that they scale, are NaN, and so are those of solutions for a matrix that is given
   scaled (`F`, with `equed` other than `N`).
 - The columns that `geqp3` takes first are those of the call: where two are equally long, others come next to them.
-- In `gelss`, `gelsd` and `gelsy` the rank is that of the call; where it is full, what lies below a solution has the size
-  of the residual (of the first two in its first number).
+- In `gelss`, `gelsd` and `gelsy` the rank is that of the call; where it is full, what lies below a solution has the
+  size of the residual (of the first two in its first number).
 - `nrm2` has derivative 0 at 0, `asum` counts the sign of 0 as 1.
 - The derivative of a complex number is that of its real and imaginary part; of the diagonal of a Hermitian matrix the
   imaginary part does not count.
