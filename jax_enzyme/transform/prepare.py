@@ -1,7 +1,8 @@
 """What every kernel goes through before it is optimised.
 
-bind -> unprototyped calls -> variadic -> computed gotos -> hash keys -> static objects -> streams -> allocators ->
-dynamic casts -> closures -> struct copies -> divisions in endless loops -> divisors -> callees -> canonical form
+bind -> empty assembly -> unprototyped calls -> variadic -> computed gotos -> hash keys -> static objects -> streams ->
+allocators -> dynamic casts -> closures -> struct copies -> divisions in endless loops -> divisors -> callees ->
+canonical form
 
 What an optimiser would take for undefined is made a failure first, and what it cannot see through is said in C's terms.
 All else waits until little is left of the code: calls that end the process, large local variables.
@@ -16,6 +17,7 @@ from jax_enzyme.transform.computed_gotos import lower_computed_gotos
 from jax_enzyme.transform.devirtualise import devirtualise, hide_callees
 from jax_enzyme.transform.divisions import guard_endless_loops, hide_divisors
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
+from jax_enzyme.transform.empty_assembly import drop_empty_assembly
 from jax_enzyme.transform.hash_keys import fix_hash_keys
 from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
@@ -36,7 +38,7 @@ def prepare_calls(function: ArrayFunction) -> ArrayFunction:
 
 
 _EXPLICIT = (
-    *map(of_module, (name_parameters, lower_variadic)),
+    *map(of_module, (drop_empty_assembly, name_parameters, lower_variadic)),
     of_module(lower_computed_gotos),
     of_module(fix_hash_keys),
     own_static_objects,

@@ -193,14 +193,14 @@ REFUSED = (
     ),
     Program(
         "inline_assembly",
-        'double k(double x) {\n  double y = x;\n  __asm__("" : "+r"(y));\n  return y * x;\n}',
+        'double k(double x) {\n  double y = x;\n  __asm__("nop" : "+r"(y));\n  return y * x;\n}',
         3,
         ASSEMBLY,
         result=2.25,
     ),
     Program(
         "assembly_on_memory",
-        'double k(double x) {\n  double y = x;\n  __asm__ volatile("" : "+m"(y) : : "memory");\n  return y * x;\n}',
+        'double k(double x) {\n  double y = x;\n  __asm__ volatile("nop" : "+m"(y) : : "memory");\n  return y * x;\n}',
         3,
         ASSEMBLY,
         result=2.25,
@@ -659,6 +659,12 @@ ACCEPTED = {
         "    memcpy(&new, &d, 8);\n  } while (!__atomic_compare_exchange_n((uint64_t *)s, &old, new, 0, 0, 0));\n}",
         "x: f64[1], inout s: f64[]",
         (np.array([1.5]), 1.0),
+    ),
+    "assembly_without_a_text": (
+        'double k(double x) {\n  double y = x * x, z = x;\n  __asm__("" : "+r"(y));\n'
+        '  __asm__ volatile("" : : "rm"(z));\n  __asm__ volatile("" : "+m"(z) : : "memory");\n  return y * z;\n}',
+        "x: f64 -> f64",
+        (1.5,),
     ),
     "power_of_two_by_bits": (
         "#include <math.h>\n#include <stdint.h>\n#include <string.h>\ndouble k(double x) {\n"

@@ -26,6 +26,7 @@ from jax_enzyme.transform.computed_gotos import lower_computed_gotos
 from jax_enzyme.transform.copied_buffers import use_buffers
 from jax_enzyme.transform.devirtualise import devirtualise, hide_callees
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
+from jax_enzyme.transform.empty_assembly import drop_empty_assembly
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
 from jax_enzyme.transform.invariant_loads import load_before_loops
@@ -73,6 +74,7 @@ PASSES: dict[str, Pass] = {
     "computed_gotos": _of_module(lower_computed_gotos),
     "devirtualise": devirtualise,
     "dynamic_casts": _of_module(lower_dynamic_casts),
+    "empty_assembly": _of_module(drop_empty_assembly),
     "failures": lower_failures,
     "heap_locals": move_large_locals,
     "hide_callees": _of_module(hide_callees),
