@@ -122,7 +122,7 @@ class Distances:
             case I.Load(operands=[pointer]):
                 return self.points_to.of(pointer)
             case Argument():
-                return self._passed.get((self._functions_of.get(item), item.index), ())
+                return self._passed.get(item, ())
             case I.CallBase() if isinstance(callee := item.callee, Function) and not callee.is_declaration:
                 return callee.returned()
             case I.CallBase() if not isinstance(item.callee, Function):
@@ -152,18 +152,14 @@ class Distances:
         return found
 
     @cached_property
-    def _functions_of(self) -> Mapping[Value, Function]:
-        return {a: f for f in self.points_to.functions for a in f.arguments}
-
-    @cached_property
-    def _passed(self) -> Mapping[tuple[Function | None, int], list[Value]]:
+    def _passed(self) -> Mapping[Value, list[Value]]:
         """What each parameter may be: of a function that is called by its name, and, through a pointer, of any."""
-        found: dict[tuple[Function | None, int], list[Value]] = {}
+        found: dict[Value, list[Value]] = {}
         for call in (i for i in self.points_to.instructions() if isinstance(i, I.CallBase)):
             called = [call.callee] if isinstance(call.callee, Function) else self.points_to.functions
             for callee in called:
-                for index, value in enumerate(call.arguments):
-                    found.setdefault((callee, index), []).append(value)
+                for parameter, value in zip(callee.arguments, call.arguments, strict=False):
+                    found.setdefault(parameter, []).append(value)
         return found
 
 
