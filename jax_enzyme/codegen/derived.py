@@ -401,10 +401,14 @@ class _Job:
 
     def first_run(self, function: ArrayFunction) -> ArrayFunction:
         """The same function; of a first reverse sweep the one without its masks, which runs first."""
-        first = len(self.steps) == 1 and not isinstance(self.steps[0], Jvp) and not self.lanes
+        first = len(self.steps) == 1 and not isinstance(self.steps[0], Jvp)
         if not first or self.options.fast_math or self.options.sanitize or "unmasked" in self.options.without:
             return function
-        return engine().without_masks(function) or function
+        if not self.lanes:
+            return engine().without_masks(function) or function
+        narrow = self.narrow().derived()
+        unmasked = engine().without_masks(narrow)
+        return function if unmasked is None else engine().in_directions(engine().canonical(unmasked), self.steps[-1])
 
     def _shared(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         """The same function, its loops and blocks for several threads where they are independent."""
