@@ -13,6 +13,7 @@ Andersen's analysis with offsets, insensitive to flow and calling context:
     copy        moves what is at the source by the distance of the two addresses
     allocate    a new object, for each place in the code
     free        changes nothing: what was there may be asked for at other times
+    told        an address of which it is said what table the object holds (`analysis.tables`) leads to those that may
     call        into a defined function: arguments into parameters, what is returned into the result; of a function that
                 is not there: any pointer that it is given may be stored anywhere in what it is given, so that all of
                 it is one class from then on (`analysis.escaped`)
@@ -82,6 +83,7 @@ from jax_enzyme.analysis.points_to_sets import (
     taken_from,
     truncated,
 )
+from jax_enzyme.analysis.tables import Held, held_at
 from jax_enzyme.analysis.tbaa import accessed_type, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -422,6 +424,8 @@ class PointsTo:
     def _result(self, instruction: I.Instruction) -> Place:
         operands = instruction.operands
         match instruction:
+            case I.GetElementPtr() if instruction.metadata and (held := held_at(self.module, instruction)) is not None:
+                return self._holding(self._place(operands[0]), held)
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
             case I.Select(operands=[condition, one, other]):
@@ -495,6 +499,34 @@ class PointsTo:
         always_same = not isinstance(value, Constant) and (moves is None or not moves[1])
         base = self._fresh(value, operands[0]) if always_same else self._place(operands[0])
         return {k: sums(cs, offset) for k, cs in base.items()}
+
+    def _holding(self, place: Place, held: Held) -> Place:
+        """The part of a place where one of some tables of functions may be held, as far as is known so far."""
+        found: Place = {}
+        for item, offsets in place.items():
+            kept = frozenset(at for at in offsets if item is None or self._may_hold(item, at, held))
+            if kept:
+                found[item] = kept
+        return found
+
+    def _may_hold(self, item: MemoryObject, at: Congruence, held: Held) -> bool:
+        self._work.read(item)
+        if item is self.unknown or item is self.caller or item.is_given or self._escaped.owned({item: None}):
+            return True
+        for _, _, place in self._held(item, frozenset([at + Congruence(held.at, 0)]), _POINTER, None):
+            found = objects_in(place)
+            if self.unknown in found or self._escaped.owned(dict.fromkeys(found)):
+                return True
+            if any(self._is_one_of(target, place[target], held) for target in found):
+                return True
+        return False
+
+    def _is_one_of(self, target: MemoryObject, offsets: Offsets, held: Held) -> bool:
+        site = target.site
+        if not isinstance(site, GlobalVariable):
+            return False
+        places = [Congruence(at, 0) for name, at in held.tables if name == site.name]
+        return any(overlap(place, 1, at, 1) for place in places for at in offsets)
 
     def _offset(self, moves: Moves | None) -> Offsets | None:
         """What the indices of a `getelementptr` add; None where nothing is known of one of them yet."""

@@ -1,8 +1,8 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
-optimised, flat -> private volatile memory -> devirtualise -> divisions -> failures -> struct copies -> private globals
--> rows of tables -> copies of buffers -> reallocations -> instructions of x86 -> masked memory -> tables of pointers
--> optimise again
+optimised, flat -> private volatile memory -> devirtualise -> other functions -> divisions -> failures -> struct copies
+-> private globals -> rows of tables -> copies of buffers -> reallocations -> instructions of x86 -> masked memory
+-> tables of pointers -> optimise again
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.copied_buffers import use_buffers
 from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.dispatched import leave_out_other_functions
 from jax_enzyme.transform.divisions import guard_hidden_divisions
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -29,6 +30,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
     on_whole = (
         settle_private_volatile,
         devirtualise,
+        leave_out_other_functions,
         guard_hidden_divisions,
         lower_failures,
         split_struct_copies,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from tests.support.engine import agree, by_turns, native, three_way
 
 pytestmark = pytest.mark.slow
@@ -81,3 +82,54 @@ def test_three_way(name: str) -> None:
     x = np.array([0.83, 1.41, 0.62, 1.07, 0.39])
     kernel = native(SOURCES[name], "k", "n: i32, x: f64[n], out y: f64[n]", {"n": x.size}, lang="c++")
     agree(three_way(kernel, [x], step=1e-6, sweeps=by_turns(list(SOURCES).index(name))), 1e-8, 1e-6)
+
+
+CLASSES = """
+#include <cmath>
+#include <memory>
+#include <new>
+#include <vector>
+struct Op { virtual double of(double) const = 0; virtual ~Op() {} };
+struct Scale : Op { double a; Scale(double v) : a(v) {} double of(double x) const override { return a * x; } };
+struct Power : Op {
+  int n; double b;
+  Power(int m, double v) : n(m), b(v) {}
+  double of(double x) const override { double y = b; for (int i = 0; i < n; i++) y *= x; return y; }
+};
+struct Sum : Op {
+  std::vector<double> c;
+  Sum(const double *x, int n) : c(x, x + n) {}
+  double of(double x) const override { double y = 0; for (double v : c) y += v * x; return y; }
+};
+struct Chain : Op {
+  std::unique_ptr<Op> f, g;
+  Chain(std::unique_ptr<Op> p, std::unique_ptr<Op> q) : f(std::move(p)), g(std::move(q)) {}
+  double of(double x) const override { return std::sin(f->of(g->of(x))); }
+};
+extern "C" double list(int n, const double *x) {
+  std::vector<std::unique_ptr<Op>> all;
+  all.push_back(std::make_unique<Scale>(x[0]));
+  all.push_back(std::make_unique<Sum>(x, n));
+  all.push_back(std::make_unique<Power>(3, x[1]));
+  all.push_back(std::make_unique<Chain>(std::make_unique<Scale>(x[2]), std::make_unique<Sum>(x + 1, n - 1)));
+  double z = x[3];
+  for (auto &op : all) z = op->of(z);
+  return z;
+}
+extern "C" double reused(int n, const double *x) {
+  alignas(16) char place[64];
+  Op *op = new (place) Scale(x[0]);
+  double z = x[1];
+  for (int t = 0; t < 3 * n; t++) {
+    z = std::sin(op->of(z) + 0.3);
+    if (t % 3 == 2) op = t % 2 ? (Op *)new (place) Power(t % 4, z) : (Op *)new (place) Scale(z);
+  }
+  return z;
+}"""
+
+
+@pytest.mark.filterwarnings("ignore::jax_enzyme.ShortcutWarning")  # an exponent in the place of a factor
+@pytest.mark.parametrize("symbol", ["list", "reused"])
+def test_objects_of_classes_with_other_members(symbol: str) -> None:
+    kernel = je.kernel(CLASSES, symbol, "n: i32, x: f64[n] -> f64", lang="c++")
+    je.check_grads(kernel, (np.linspace(0.6, 0.9, 4),), order=1)

@@ -25,6 +25,7 @@ from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.computed_gotos import lower_computed_gotos
 from jax_enzyme.transform.copied_buffers import use_buffers
 from jax_enzyme.transform.devirtualise import devirtualise, hide_callees
+from jax_enzyme.transform.dispatched import leave_out_other_functions, tell_objects
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.empty_assembly import drop_empty_assembly
 from jax_enzyme.transform.failures import lower_failures
@@ -73,6 +74,7 @@ PASSES: dict[str, Pass] = {
     "copied_buffers": use_buffers,
     "computed_gotos": _of_module(lower_computed_gotos),
     "devirtualise": devirtualise,
+    "dispatched": tell_objects,
     "dynamic_casts": _of_module(lower_dynamic_casts),
     "empty_assembly": _of_module(drop_empty_assembly),
     "failures": lower_failures,
@@ -81,6 +83,7 @@ PASSES: dict[str, Pass] = {
     "invariant_loads": load_before_loops,
     "lower_calls": _of_module(lower_calls),
     "masked_memory": _of_module(lower_masked_memory),
+    "other_functions": leave_out_other_functions,
     "output": _of_module(drop_output),
     "poison": _of_module(define_poison),
     "private_globals": privatise,
