@@ -12,7 +12,7 @@ from math import gcd, prod
 
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import ALLOCATORS, HEAP_ALIGNMENT, MemoryObject, call_effect, is_heap_block
 from jax_enzyme.analysis.polynomials import Leaf, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.tbaa import Share
@@ -24,10 +24,7 @@ from jax_enzyme.rules.effects import Effect
 ADDRESSES = frozenset("getelementptr add sub mul shl".split())
 """What addresses are computed with, in 64 bits: as their closed forms say, whether or not the condition holds behind
 which that is done. A cast may rely on it."""
-ALLOCATORS = frozenset("malloc calloc _Znwm _Znam".split())
-"""Those of memory that is aligned to 16 bytes, and of a size that they are given."""
 _SIZED = "dereferenceable("
-_HEAP = 16
 _MOST = 64
 """An alignment beyond this tells nothing: the place stays as it is."""
 
@@ -115,8 +112,8 @@ def aligned(layout: DataLayout, item: MemoryObject) -> int:
     match item.site:
         case I.Alloca() as local:
             return local.align or layout.align(local.allocated_type)
-        case I.CallBase() as call if call.callee.name in (*ALLOCATORS, "realloc"):
-            return _HEAP
+        case I.CallBase() if is_heap_block(item):
+            return HEAP_ALIGNMENT
         case I.CallBase() as call if call.callee.name == "aligned_alloc":
             given = int_value(call.operands[0])
             return given & -given if given else 1

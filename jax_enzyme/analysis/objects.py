@@ -18,7 +18,15 @@ from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_of, declared_callee, declared_name
+from jax_enzyme.ir.module import (
+    Function,
+    GlobalAlias,
+    GlobalVariable,
+    callee_name,
+    callee_of,
+    declared_callee,
+    declared_name,
+)
 from jax_enzyme.ir.values import (
     Constant,
     ConstantExpr,
@@ -80,6 +88,9 @@ RESIZED = "je.resized"
 UNSIZED = '"je.unsized"'
 """Marks a parameter of the root that leads to memory of which nobody says how large it is."""
 
+ALLOCATORS = frozenset("malloc calloc _Znwm _Znam".split())
+"""Those of memory of a size that they are given, aligned as `HEAP_ALIGNMENT` says."""
+HEAP_ALIGNMENT = 16
 _NO_ADDRESS = (ConstantInt, ConstantFloat, ConstantNull, Undef, Poison)
 Objects = frozenset[MemoryObject]
 NOTHING: Objects = frozenset()
@@ -92,6 +103,11 @@ def call_effect(call: I.CallBase) -> Effect | None:
     ones."""
     found = effect(declared_name(call))
     return None if found is Effect.OUTPUT and statement(call) is Statement.OTHER else found
+
+
+def is_heap_block(item: MemoryObject) -> bool:
+    """Whether the C library aligns an object to `HEAP_ALIGNMENT`."""
+    return isinstance(item.site, I.CallBase) and callee_name(item.site) in (*ALLOCATORS, "realloc")
 
 
 def is_defined_call(instruction: Value) -> bool:

@@ -10,16 +10,18 @@ What is not understood leads anywhere in the same objects (`anywhere`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import cast
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.objects import MemoryObject, Objects, is_defined_call
+from jax_enzyme.analysis.objects import HEAP_ALIGNMENT, MemoryObject, Objects, is_defined_call, is_heap_block
 from jax_enzyme.analysis.offsets import (
     ANYWHERE,
     MOST,
     Offsets,
     constant,
+    fewer,
     masked,
     merge,
     multiples,
@@ -77,8 +79,16 @@ def anywhere(type_: T.Type, place: Place) -> Place:
 
 
 def as_number(place: Place) -> Offsets:
-    """A value as a plain integer; any, where it may be an address."""
-    return place.get(None, ANYWHERE) if is_number(place) else ANYWHERE
+    """A value as a plain integer; where it may be an address, by how that is aligned: the distance of two pointers, one
+    of which was null as far as was known at first, is told as the other one still."""
+    found = place.get(None, PART)
+    for item, offsets in place.items():
+        if item is None or not offsets:
+            continue
+        if not is_heap_block(item):
+            return ANYWHERE
+        found |= {Congruence.of(at.offset, gcd(at.modulus, HEAP_ALIGNMENT)) for at in offsets}
+    return (found if len(found) <= MOST else fewer(found, MOST // 2)) or ANYWHERE
 
 
 def is_number(place: Place) -> bool:

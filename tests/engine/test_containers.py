@@ -84,6 +84,37 @@ def test_three_way(name: str) -> None:
     agree(three_way(kernel, [x], step=1e-6, sweeps=by_turns(list(SOURCES).index(name))), 1e-8, 1e-6)
 
 
+WAYS = """
+#include <queue>
+#include <vector>
+extern "C" double ways(int n, const double *x) {
+  std::vector<std::vector<std::pair<int, double>>> next(n);
+  for (int i = 0; i < n; i++) {
+    next[i].emplace_back((i + 1) % n, x[i] + 0.1 * i);
+    next[i].push_back({(3 * i + 2) % n, x[(i + 1) % n] * 1.7});
+  }
+  std::vector<double> far(n, 1e9);
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> open;
+  far[0] = 0;
+  open.emplace(0.0, 0);
+  while (!open.empty()) {
+    auto [d, i] = open.top();
+    open.pop();
+    if (d > far[i]) continue;
+    for (auto [j, w] : next[i])
+      if (d + w < far[j]) far[j] = d + w, open.emplace(far[j], j);
+  }
+  double s = 0;
+  for (double d : far) s += d * d;
+  return s;
+}"""
+
+
+def test_records_of_numbers_and_indices_in_a_heap_that_grows() -> None:
+    kernel = je.kernel(WAYS, "ways", "n: i32, x: f64[n] -> f64", lang="c++")
+    je.check_grads(kernel, (np.linspace(0.5, 1.3, 6),), order=1)
+
+
 CLASSES = """
 #include <cmath>
 #include <memory>

@@ -28,9 +28,8 @@ from jax_enzyme.ad.facts.room import room
 from jax_enzyme.ad.plan.state import State, heads
 from jax_enzyme.ad.plan.tape import Slot, address, marked
 from jax_enzyme.ad.plan.taping import Plan
-from jax_enzyme.analysis.extents import ALLOCATORS
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.objects import ALLOCATORS, MemoryObject, call_effect, called_routine
 from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
 from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.classes import dataclass

@@ -30,9 +30,9 @@ from jax_enzyme.ad.facts.hindrances import (
 from jax_enzyme.ad.facts.one_plane import is_own, may_hold_pointer
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.accesses import Access, accesses, reachable_objects
-from jax_enzyme.analysis.extents import ALLOCATORS
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import (
+    ALLOCATORS,
     UNSIZED,
     MemoryObject,
     call_effect,
