@@ -438,7 +438,7 @@ class Augmenter(ShadowedCopy):
         """Whether numbers, or integers, are written where a pointer may have been, in memory of the kernel's own."""
         if not may_hold_pointer(self._runtime.words, target, size):
             return False
-        if is_own(self.facts.points_to, target):
+        if is_own(self.facts.points_to.written(target)):
             return True
         if not self.facts.has_frames:
             raise self.facts.refused(instruction, IN_ONE_PLACE)
@@ -484,7 +484,7 @@ class Augmenter(ShadowedCopy):
             return
         to, at, length = self.shadow(target), self.shadow(source), self.builder.wide(twin.operands[2])
         is_active = self.facts.active_memory(target) or self.facts.active_memory(source)
-        if not is_active or (is_own(points_to, target) and is_own(points_to, source)):
+        if not is_active or (is_own(points_to.written(target)) and is_own(points_to.of(source))):
             self._runtime.move(self.builder, to, at, length)
             return
         pattern = pointers_in(words, target, source, call.operands[2])

@@ -21,8 +21,7 @@ buffers. There, what may be a buffer is left alone.
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject, Objects
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -42,10 +41,11 @@ def numbers_under(activity: Activity, store: I.Store) -> frozenset[MemoryObject]
     )
 
 
-def is_own(points_to: PointsTo, pointer: Value) -> bool:
+def is_own(objects: Objects) -> bool:
     """Whether the memory behind a pointer is the kernel's own, so that nothing but the sweeps writes its shadow. A
-    function, whose address may be kept where that of memory is, is no memory that anything is moved to or from."""
-    return all(item.kind in (*_OWN, "function") for item in points_to.of(pointer))
+    function, whose address may be kept where that of memory is, is no memory that anything is moved to or from. (And
+    nothing is moved to a constant, as the table of a hash map without entries: `PointsTo.written`.)"""
+    return all(item.kind in (*_OWN, "function") for item in objects)
 
 
 def may_hold_pointer(words: Words, pointer: Value, size: int | None) -> bool:

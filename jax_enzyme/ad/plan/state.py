@@ -193,7 +193,7 @@ class StateFinder:
                     size = int_value(length)
                 case _:
                     continue
-            is_own_shadow = self._facts.shadowed_memory(target) and is_own(points_to, target)
+            is_own_shadow = self._facts.shadowed_memory(target) and is_own(points_to.written(target))
             if is_own_shadow and may_hold_pointer(self._words, target, size):
                 items = [item for item in access.objects if points_to.contents[item]]
                 raise self._refused(MIXED_STATE, access.instruction, item=str(items[0]).strip())

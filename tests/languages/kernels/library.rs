@@ -258,6 +258,11 @@ pub unsafe extern "C" fn hash_maps(x: *const f64, n: usize, y: *mut f64) {
         y[0] += weight * v; // in an order that is the same in each call
         weight *= 1.5;
     }
+    let mut rows: std::collections::HashMap<usize, Vec<f64>> = std::collections::HashMap::new();
+    for i in 0..n {
+        rows.entry(i % 2).or_insert_with(Vec::new).push(x[i] * y[i]);
+    }
+    y[1] += rows[&0].iter().sum::<f64>() * rows[&1][0];
 }
 
 fn inverse(t: f64) -> Result<f64, String> {
