@@ -443,7 +443,7 @@ class _Job:
     def _in_lockstep(self, function: ArrayFunction, regular: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:
         """The same function with iterations of loops in lockstep. A derivative, of which `regular` makes one with
         regular loops, is not looked at where the kernel has no loop for that. It stays regular where it adds up what
-        takes long where data say, of which strips are made."""
+        takes long where data say, of which strips are made, and where a range of a loop's iterations works alone."""
         if self.lanes or "lockstep" in self.options.without:
             return function
         if not self.steps:
@@ -454,11 +454,13 @@ class _Job:
             digest("adds", kernel.key), lambda: engine().reads_where_data_say(base.module.functions[base.symbol])
         )
         together = engine().has_lockstep(base)
-        if not (adds or together):
+        guarded = engine().has_guarded_loops(base.module.functions[base.symbol])
+        if not (adds or together or guarded):
             return function
         before = regular(function)
         changed = engine().in_lockstep(before) if together else before
-        return function if changed is before and not adds else changed
+        stays = adds or (guarded and engine().has_guarded_loops(before.module.functions[before.symbol]))
+        return function if changed is before and not stays else changed
 
     def before_all(self) -> _Job:
         """The kernel itself."""

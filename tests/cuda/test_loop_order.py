@@ -73,7 +73,7 @@ extern "C" __global__ void product(int m, int k, int n, const double *a, const d
         "m: i32, k: i32, n: i32, a: f64[m,k], b: f64[k,n], out c: f64[m,n]", ("(n+7)//8", "(m+3)//4"), (8, 4),
         (_A, _B), _A @ _B, {8},
     ),
-    # Rows lie along y, and so does the innermost loop.
+    # Rows lie along y, and so does the innermost loop, over all threads with something to do.
     Ordered(
         "outer", """
 extern "C" __global__ void outer(int m, int n, const double *a, const double *b, double *c) {
@@ -82,7 +82,7 @@ extern "C" __global__ void outer(int m, int n, const double *a, const double *b,
   c[x * n + y] = a[x] * b[y];
 }""",
         "m: i32, n: i32, a: f64[m], b: f64[n], out c: f64[m,n]", ("(m+7)//8", "(n+15)//16"), (8, 16),
-        (_X, _A[:, 0]), np.outer(_X, _A[:, 0]), {16},
+        (_X, _A[:, 0]), np.outer(_X, _A[:, 0]), {21},
     ),
     # Threads run 3 or 4 rounds, some none at all; what they carry is used behind the loop, and behind a barrier.
     Ordered(

@@ -42,7 +42,7 @@ _CASES = {
     "columns of memory": Case(
         """int y = blockIdx.x * 16 + threadIdx.x, x = blockIdx.y * 4 + threadIdx.y;
         if (x < w && y < h) v[y * w + x] = c * u[y * w + x];""",
-        {5, 16},
+        {80, _W},
         ("(h+15)//16", "(w+3)//4"),
     ),
     "sums of other threads": Case(f"{_INDICES} if (x < w && y < h) atomicAdd(v + x, c * u[y * w + x]);", {5, 16}),

@@ -28,13 +28,15 @@ _NUMPY = {
 
 def loop(number: int, order: str, swapped: bool, skips: bool, joined: bool) -> str:
     """One loop. `joined` to a condition that is the same for all, by what makes both necessary to work. Half of them
-    go from the last number down to 0."""
+    go from the last number down to `first`, and some ask for the last number in it."""
     sides = "%limit, %s{0}" if swapped else "%s{0}, %limit"
     flags = "nsw" if order.startswith("s") else "nuw"
     both = "select i1 %c{0}, i1 true, i1 %same" if skips else "select i1 %c{0}, i1 %same, i1 false"
     targets = "label %latch{0}, label %work{0}" if skips else "label %work{0}, label %latch{0}"
     test = "%d{0}" if joined else "%c{0}"
-    start, step, last = (COUNT - 1, -1, "%t{0}, 0") if swapped != joined else (0, 1, f"%n{{0}}, {COUNT}")
+    low = first(swapped, skips)
+    up = (low, 1, f"%t{{0}}, {COUNT - 1}" if swapped else f"%n{{0}}, {COUNT}")
+    start, step, last = (COUNT - 1, -1, f"%t{{0}}, {low}") if swapped != joined else up
     return (
         f"""
 head{{0}}:
@@ -58,6 +60,10 @@ pre{{1}}:
     )
 
 
+def first(swapped: bool, skips: bool) -> int:
+    return 2 if swapped and skips else 0
+
+
 CASES = list(product(ORDERS, (False, True), (False, True), (False, True)))
 TEXT = (
     "define void @f(ptr %y, i32 %offset, i32 %limit, i32 %p) {\n"
@@ -73,13 +79,13 @@ def expected(offset: int, limit: int, same: bool) -> tuple[np.ndarray, np.ndarra
     for order, swapped, skips, joined in CASES:
         signed = order[0] == "s"
         wrapped = 0 if signed else 1 << 32
-        first, bound = (v + wrapped if v < 0 else v for v in (offset, limit))
-        sums = first + np.arange(COUNT, dtype=np.int64)
+        least, bound = (v + wrapped if v < 0 else v for v in (offset, limit))
+        sums = least + np.arange(COUNT, dtype=np.int64)
         pair = (bound, sums) if swapped else (sums, bound)
         holds = _NUMPY[order[-2:]](*pair)
         if joined:
             holds = (holds | same) if skips else (holds & same)
-        rows.append(~holds if skips else holds)
+        rows.append((~holds if skips else holds) & (np.arange(COUNT) >= first(swapped, skips)))
         defined.append(sums[-1] < (1 << 31 if signed else 1 << 32))
     return np.array(rows), np.array(defined)
 
@@ -175,3 +181,40 @@ end:
     for first in (0, 3, 10, 19, 20, -1, -5, -14, -15, -40):
         call(y.ctypes.data, first)
         assert y[0] == 1 + sum(t + first for t in range(15) if 0 <= t + first < 20)
+
+
+def test_a_sum_that_cannot_wrap_is_exact() -> None:
+    """A reverse sweep goes over all numbers but the first again, and asks of the next one, in two branches."""
+    module = parse("""
+define void @f(ptr %y, i64 %limit) {
+entry:
+  br label %head
+head:
+  %t = phi i64 [ 0, %entry ], [ %x, %latch ]
+  %x = add i64 %t, 1
+  %c = icmp samesign ult i64 %x, %limit
+  br i1 %c, label %inner, label %latch
+inner:
+  %w = trunc i64 %t to i32
+  %z = add i32 %w, 1
+  %d = icmp ult i32 %z, 20
+  br i1 %d, label %work, label %latch
+work:
+  %p = getelementptr i8, ptr %y, i64 %x
+  store i8 1, ptr %p
+  br label %latch
+latch:
+  %e = icmp eq i64 %t, 30
+  br i1 %e, label %end, label %head
+end:
+  ret void
+}""")
+    narrow_guarded_loops(module)
+    (narrowed,) = Loops.of(module.functions["f"])
+    assert [len(b.successors) for b in narrowed.blocks].count(2) == 1
+    code = jit().code(object_code(module, "f")[0], "f")
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address)
+    for limit in (0, 1, 2, 31, 32, 99):
+        y = np.zeros(33, np.int8)
+        call(y.ctypes.data, limit)
+        assert np.flatnonzero(y).tolist() == list(range(1, min(limit, 20)))

@@ -3,7 +3,8 @@
     before    for (t = 0; t < 32; t++) { if (t + first < n && y > 0) x; }
     after     for (t = 0; t < (y > 0 ? min(32, n - first) : 0); t++) x;
 
-The same for loops that count down to 0, as those of reverse sweeps do, and for such as add up in what works.
+The same for loops that count down, as those of reverse sweeps do, for such as begin behind an end that was made apart,
+and for such as add up in what works.
 
 Every CUDA kernel has such loops: its threads ask whether they are within the array. The vectoriser would make masked
 accesses of it, which processors without AVX-512 are slow at, or nothing. It is for code that is complete: a loop of
@@ -41,15 +42,21 @@ _Extensions = dict[str, str]
 
 @dataclass(frozen=True)
 class _Counted:
-    """A loop with a phi that counts from 0 in steps of 1, or, where it is `falling`, down to 0, `count` times, and the
-    comparison that ends it. `kept`: what an iteration that does nothing hands on as it is, to the phi that it comes
-    back to, with where that starts."""
+    """A loop with a phi that counts in steps of 1 from `first` to the number before `end`, or, where it is `falling`,
+    down again, and the comparison that ends it, which may ask for the last number and not for the next one. `kept`:
+    what an iteration that does nothing hands on as it is, to the phi that it comes back to, with where that starts."""
 
     phi: I.Phi
     exit: I.Compare
-    count: int
+    first: int
+    end: int
     falling: bool
+    asks_last: bool
     kept: dict[Value, Value]
+
+    @property
+    def count(self) -> int:
+        return self.end - self.first
 
 
 @dataclass(frozen=True)
@@ -96,13 +103,19 @@ def _trim(function: Function, loop: Loop) -> None:
     latch, header = loop.latches[0], loop.header
     test = header.terminator
     counts = _counted(loop)
-    if counts is None or counts.falling or not isinstance(test, I.CondBranch) or test.targets.count(latch) != 1:
+    if (
+        counts is None
+        or counts.falling
+        or counts.first
+        or not isinstance(test, I.CondBranch)
+        or test.targets.count(latch) != 1
+    ):
         return
     busy = _busy(loop, test, counts, latch)
     if busy is None or busy >= counts.count or not _is_idle(function, loop, counts):
         return
     # The condition stays: it is known to hold where the loop is this short.
-    counts.exit.operands[1] = const_int(counts.exit.operands[1].type, busy)
+    counts.exit.operands[1] = const_int(counts.exit.operands[1].type, busy - counts.asks_last)
 
 
 def _busy(loop: Loop, test: I.CondBranch, counts: _Counted, latch: BasicBlock) -> int | None:
@@ -111,7 +124,7 @@ def _busy(loop: Loop, test: I.CondBranch, counts: _Counted, latch: BasicBlock) -
     for condition, holds in known_with(test.operands[0], test.targets[0] is not latch):
         if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
             continue
-        sides = _sides(loop, counts.phi, condition, holds, counts.count)
+        sides = _sides(loop, counts.phi, condition, holds, counts.end)
         limit = int_value(sides[0].limit[0]) if len(sides) == 1 and sides[0].offset is None else None
         if limit is not None:
             found.append({"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(sides[0].order, 0))
@@ -131,21 +144,40 @@ def _counted(loop: Loop) -> _Counted | None:
     if start is None or bound is None or own.casts or not isinstance(exit_, I.Compare):
         return None
     falling = own.step == -1
-    if (start, own.step, own.added) == (0, 1, 1) and predicate in ("ne", "ult"):
-        count = bound
-    elif (bound, own.step, own.added) == (0, -1, 0) and predicate in ("ne", "ugt"):
-        count = start + 1
+    if own.step == 1 and own.added in (0, 1) and predicate in ("ne", "ult"):
+        first, end = start, bound + 1 - own.added
+    elif (own.step, own.added) == (-1, 0) and predicate in ("ne", "ugt"):
+        first, end = bound, start + 1
     else:
         return None
     kept = _kept(loop, own.phi)
-    if count <= 1 or exit_.operands[1] is not found[0].bound or kept is None:
+    if first < 0 or end - first <= 1 or exit_.operands[1] is not found[0].bound or kept is None:
         return None
-    return _Counted(own.phi, exit_, count, falling, kept)
+    return _Counted(own.phi, exit_, first, end, falling, own.added == 0, kept)
+
+
+def _asking(loop: Loop) -> list[BasicBlock]:
+    """The header and what follows, as far as all that is done is to ask whether to go to the latch."""
+    latch, found = loop.latches[0], [loop.header]
+    while (work := _work(found[-1], latch)) is not None:
+        ways = sum(block.successors.count(work) for block in loop.blocks)
+        if ways > 1 or _work(work, latch) is None or not all(map(speculatable, work.instructions[:-1])):
+            break
+        found.append(work)
+    return found
+
+
+def _work(block: BasicBlock, latch: BasicBlock) -> BasicBlock | None:
+    """Where a block goes to that may go to the latch instead."""
+    targets = block.successors
+    asks = isinstance(block.terminator, I.CondBranch) and targets.count(latch) == 1
+    return targets[targets[0] is latch] if asks else None
 
 
 def _kept(loop: Loop, counter: I.Phi) -> dict[Value, Value] | None:
     """What a way from the header to the latch alone hands on, of all phis but the counter; None where it is anything
     else than what came in."""
+    asking = _asking(loop)
     kept: dict[Value, Value] = {}
     for phi in phis(loop.header):
         ends = loop.ends(phi)
@@ -153,7 +185,7 @@ def _kept(loop: Loop, counter: I.Phi) -> dict[Value, Value] | None:
             continue
         if ends is None or not isinstance(joined := ends[1], I.Phi) or joined not in loop.latches[0].instructions:
             return None
-        if any(source is loop.header and value is not phi for value, source in joined.incoming):
+        if any(source in asking and value is not phi for value, source in joined.incoming):
             return None
         kept[joined] = ends[0]
     return kept
@@ -179,26 +211,28 @@ def _guarded(function: Function, loop: Loop) -> tuple[_Counted, list[_Part | Non
     counts = _counted(loop)
     if counts is None or counts.count < _FEW or test.targets.count(loop.latches[0]) != 1:
         return None
-    parts = list(_parts(loop, counts, test.operands[0], test.targets[1] is loop.latches[0]))
+    parts = [part for block in _asking(loop) for part in _parts(loop, counts, block)]
     if not any(isinstance(p, _Side) for p in parts) or not _is_idle(function, loop, counts):
         return None
     return None if counts.count < _COPIED and _is_copy(loop) else (counts, parts)
 
 
 def _narrow(loop: Loop, counts: _Counted, parts: list[_Part | None]) -> None:
-    header, latch = loop.header, loop.latches[0]
     assert loop.preheader is not None
+    decided = [b for b in _asking(loop) if None not in _parts(loop, counts, b)]
     at = Builder.at_end(loop.preheader)
     first, last = _range(at, counts, [p for p in parts if p is not None])
     _enter(loop, at, first, last, counts.kept)
     kind = counts.phi.type
-    start, end = (at.binary("sub", last, const_int(last.type, 1)), first) if counts.falling else (first, last)
+    highest = at.binary("sub", last, const_int(last.type, 1)) if counts.asks_last else last
+    start, end = (highest, first) if counts.falling else (first, highest)
     counts.exit.operands[1] = at.cast("trunc", end, kind)
     if not isinstance(start, Constant):
         counts.phi.operands[counts.phi.targets.index(loop.preheader)] = at.cast("trunc", start, kind)
-    if None not in parts:
-        (work,) = (target for target in header.terminator.targets if target is not latch)
-        go_one_way(header, work)
+    for block in decided:
+        work = _work(block, loop.latches[0])
+        assert work is not None
+        go_one_way(block, work)
 
 
 def _is_copy(loop: Loop) -> bool:
@@ -224,8 +258,8 @@ def _range(at: Builder, counts: _Counted, parts: list[_Part]) -> tuple[Value, Va
     """Where the range starts and ends, as wide numbers: a start behind the end where it is empty."""
     sides = [p for p in parts if isinstance(p, _Side)]
     wide = T.IntType(2 * max(_bits(v) for s in sides for v in (s.limit[0], counts.phi)))
-    first: Value = const_int(wide, 0)
-    last: Value = const_int(wide, counts.count)
+    first: Value = const_int(wide, counts.first)
+    last: Value = const_int(wide, counts.end)
     for side in sides:
         edge = _widened(at, *side.limit, wide)
         if side.offset is not None:
@@ -238,30 +272,31 @@ def _range(at: Builder, counts: _Counted, parts: list[_Part]) -> tuple[Value, Va
             first = at.select(at.icmp("sgt", start, first), start, first)
     for whole in (p for p in parts if isinstance(p, _Whole)):
         some = _frozen(at, whole.condition)
-        none = const_int(wide, 0)
+        none = const_int(wide, counts.first)
         last = at.select(some, last, none) if whole.holds else at.select(some, none, last)
     return first, last
 
 
-def _parts(loop: Loop, counts: _Counted, condition: Value, holds: bool) -> Iterator[_Part | None]:
-    """Conditions all of which must hold where `condition` is `holds`; None for each that is of no known form."""
-    for part, truth in known_with(condition, holds):
+def _parts(loop: Loop, counts: _Counted, block: BasicBlock) -> Iterator[_Part | None]:
+    """Conditions all of which must hold for a block not to go to the latch; None for each that is of no known form."""
+    test = block.terminator
+    for part, truth in known_with(test.operands[0], test.targets[1] is loop.latches[0]):
         if _is_outside(loop, part):
             yield _Whole(part, truth)
         elif isinstance(part, I.Compare) and part.opcode == "icmp":
-            yield from _sides(loop, counts.phi, part, truth, counts.count) or (None,)
+            yield from _sides(loop, counts.phi, part, truth, counts.end) or (None,)
         else:
             yield None
 
 
-def _sides(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool, count: int) -> list[_Side]:
-    """What a comparison says of a counter from 0 to `count`; nothing where that is of no known form."""
+def _sides(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool, end: int) -> list[_Side]:
+    """What a comparison says of a counter below `end` that is not negative; nothing where that is of no known form."""
     x, limit = compare.operands
     predicate = compare.predicate if holds else INVERSE[compare.predicate]
     if _is_outside(loop, x):
         x, limit, predicate = limit, x, SWAPPED[predicate]
     order = predicate[-2:]
-    found = _sum(loop, phi, x)
+    found = _sum(loop, phi, x, end)
     if found is None or not _is_outside(loop, limit) or not isinstance(limit.type, T.IntType):
         return []
     offset, extensions = found
@@ -269,7 +304,7 @@ def _sides(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool, count: int) 
     if order == "ne":
         if "u" in extensions and number == 0:
             order = "gt"
-        elif offset is None and number == count - 1:
+        elif offset is None and number == end - 1:
             order = "lt"
         else:
             return []
@@ -288,20 +323,23 @@ def _sides(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool, count: int) 
     return [_Side("ge", start, (const_int(limit.type, 0), extended)), *sides] if within else sides
 
 
-def _sum(loop: Loop, phi: I.Phi, value: Value) -> tuple[Value | None, _Extensions] | None:
-    """A value as the counter and an offset that stays the same."""
-    if value is phi:
+def _sum(loop: Loop, phi: I.Phi, value: Value, end: int) -> tuple[Value | None, _Extensions] | None:
+    """A value as the counter, which is not negative and below `end`, and an offset that stays the same."""
+    if _is_counter(value, phi, end):
         return None, {"s": "sext", "u": "zext"}
     match value:
         case I.BinaryOp(opcode="add" | "or"):
             offset = next((o for o in value.operands if _is_outside(loop, o)), None)
             flags = {"disjoint": ("s", "u"), "nsw": ("s",), "nuw": ("u",)}
             exact = {sign for flag in value.flags for sign in flags.get(flag, ())}
-            if phi not in value.operands or offset is None or not exact:
+            number = None if offset is None else int_value(offset)
+            if number is not None and number >= 0 and number + end <= 1 << (_bits(value) - 1):
+                exact = {"s", "u"}
+            if not any(_is_counter(o, phi, end) for o in value.operands) or offset is None or not exact:
                 return None
             return offset, {s: "sext" if s == "s" else "zext" for s in exact}
         case I.Cast(opcode="sext" | "zext"):
-            inner = _sum(loop, phi, value.operands[0])
+            inner = _sum(loop, phi, value.operands[0], end)
             if inner is None:
                 return None
             offset, extensions = inner
@@ -310,6 +348,12 @@ def _sum(loop: Loop, phi: I.Phi, value: Value) -> tuple[Value | None, _Extension
             return (offset, dict.fromkeys(("s", "u"), extensions["u"])) if "u" in extensions else None
         case _:
             return None
+
+
+def _is_counter(value: Value, phi: I.Phi, end: int) -> bool:
+    """Whether a value is a counter, or that in so many bits that it keeps its numbers."""
+    cast = isinstance(value, I.Cast) and value.operands[0] is phi and isinstance(value.type, T.IntType)
+    return value is phi or (cast and end <= 1 << (min(_bits(value), _bits(phi)) - 1))
 
 
 def _is_outside(loop: Loop, value: Value) -> bool:

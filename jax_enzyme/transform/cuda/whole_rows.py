@@ -10,8 +10,8 @@ are short for a processor; their ends are neither those of an array nor the same
 an array's (`if (x == 0 || x == w - 1)`) is asked of every number, and neighbours' cotangents are added one after the
 other (`ad.plan.late_sums`).
 
-Blocks stay where they save memory from being read again: in kernels with long loops, and where rows of the grid do not
-go along memory.
+Rows go along the axis along which memory is contiguous (`axis_order`). Blocks stay where they save memory from being
+read again: in kernels with long loops, and where rows along no axis go along memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.cuda.axis_order import goes_along
+from jax_enzyme.transform.cuda.axis_order import fastest_axis, goes_along
 from jax_enzyme.transform.rewriting import substitute
 
 _FEWEST_ROWS = 64
@@ -40,10 +40,12 @@ _NEAR = 1 << 16
 
 def join_rows(module: Module, kernel: Function, shape: Shape) -> Shape:
     """Rewrites what one thread does for a launch with whole rows, in place, where that is possible. That launch."""
-    along, *across = (g * b for g, b in zip(shape.grid, shape.block, strict=True))
-    if min(shape.grid[0], shape.block[0]) == 1 or along > _LONGEST or prod(across) < _FEWEST_ROWS:
+    extents = [g * b for g, b in zip(shape.grid, shape.block, strict=True)]
+    row = marks.THREADS.index(fastest_axis(module, kernel, list(zip(marks.THREADS, shape.block, strict=True))))
+    along, rows = extents[row], prod(extents) // extents[row]
+    if min(shape.grid[row], shape.block[row]) == 1 or along > _LONGEST or rows < _FEWEST_ROWS:
         return shape
-    if not _is_alone(kernel) or not goes_along(module, kernel, marks.THREADS[0]):
+    if not _is_alone(kernel) or not goes_along(module, kernel, marks.THREADS[row]):
         return shape
     rounds = _rounds(module, kernel)
     if rounds > 1 and rounds * along > _NEAR:
@@ -54,17 +56,19 @@ def join_rows(module: Module, kernel: Function, shape: Shape) -> Shape:
         numbers = _numbers(kernel, users, axis, shape)
         if numbers is None:
             return shape
-        found.append({marks.BLOCKS[axis] if axis else marks.THREADS[0]: numbers})
+        found.append({(marks.THREADS if axis == row else marks.BLOCKS)[axis]: numbers})
     at = Builder.on_top(kernel)
     changed: dict[Value, Value] = {}
-    for numbers, extent in zip(found, (along, *across), strict=True):
+    for numbers, extent in zip(found, extents, strict=True):
         for name, sums in numbers.items():
             if sums:
                 index = marks.index(module, name, extent)
                 index.return_attributes = (f"range(i32 0, {extent})",)
                 changed |= dict.fromkeys(sums, at.call(index, []))
     substitute(kernel, changed)
-    return replace(shape, grid=(1, *across), block=(along, 1, 1))
+    x, y, z = (1 if axis == row else extent for axis, extent in enumerate(extents))
+    threads = (along, 1, 1), (1, along, 1), (1, 1, along)
+    return replace(shape, grid=(x, y, z), block=threads[row])
 
 
 def _is_alone(kernel: Function) -> bool:
