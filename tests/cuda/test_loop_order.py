@@ -21,6 +21,8 @@ from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Augmented
 from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.transform.cuda.flags import name_ways
 from jax_enzyme.transform.shared_loops import share_loops
 
 
@@ -284,3 +286,63 @@ def test_a_sweep_is_vectorised_whose_tape_holds_numbers_and_branches() -> None:
     shared, said = share_loops(with_regular_loops(sweep), [10], 1)
     assert said == ("in 10 parts on several threads",)
     assert "llvm.loop.isvectorized" in optimised_text(entry_module(shared))
+
+
+def test_a_note_of_the_way_is_asked_again() -> None:
+    """Each of three steps is for fewer threads, and what they found is theirs behind a barrier alone."""
+    kernel = je.kernel(
+        """extern "C" __global__ void cone(int n, int first, const double *x, double *y) {
+          __shared__ double now[64], next[64];
+          int t = threadIdx.x, i = t - first;
+          bool in = i >= 0 && i < n, done = false;
+          now[t] = in ? x[i] : 1;
+          __syncthreads();
+          for (int k = 1; k < 4; k++) {
+            done = false;
+            if (t >= k && t < 64 - k) if (in) { done = true; next[t] = now[t - 1] * now[t + 1] + x[i]; }
+            __syncthreads();
+            if (done) now[t] = next[t];
+            __syncthreads();
+          }
+          if (done) y[i] = now[t];
+        }""",
+        "cone", "n: i32, first: i32, x: f64[n], inout y: f64[n]", lang="cuda", grid=1, block=64,
+    )  # fmt: skip
+    x, y, first = 0.3 * _X[:58], _X[:58], 4
+    now, done, inside = np.ones(64), np.ones(64, bool), (np.arange(64) >= first) & (np.arange(64) < first + 58)
+    now[inside] = x
+    for k in range(1, 4):
+        done = inside & (np.arange(64) >= k) & (np.arange(64) < 64 - k)
+        near = np.roll(now, 1) * np.roll(now, -1)
+        near[inside] += x
+        now = np.where(done, near, now)
+    np.testing.assert_allclose(kernel(first, x, y), np.where(done[inside], now[inside], y), rtol=1e-12)
+    je.check_grads(lambda x, y: kernel(first, x, y), (x, y))
+    base = kernel.specialise(kernel.binding([jnp.asarray(first), jnp.asarray(x), jnp.asarray(y)])).base
+    function = derived.regular(base.program, base.signature, base.binding, base.options)
+    locals_ = [i for i in function.module.functions[function.symbol].instructions() if i.opcode == "alloca"]
+    assert len(locals_) == 2
+
+
+def test_which_iteration_it_is_is_no_way() -> None:
+    module = parse("""
+define void @f(i1 %a, i32 %n, ptr %p) {
+entry:
+  br i1 %a, label %loop, label %end
+loop:
+  %first = phi i1 [ true, %entry ], [ false, %join ]
+  switch i32 %n, label %join [ i32 7, label %seven ]
+seven:
+  br label %join
+join:
+  %was = phi i1 [ true, %seven ], [ false, %loop ]
+  store i1 %was, ptr %p
+  br i1 %first, label %loop, label %end
+end:
+  %any = phi i1 [ true, %join ], [ false, %entry ]
+  store i1 %any, ptr %p
+  ret void
+}""")
+    name_ways(module.functions["f"])
+    left = [i for i in module.functions["f"].instructions() if i.opcode == "phi"]
+    assert len(left) == 3

@@ -131,6 +131,8 @@ ELSEWHERE = {
     "transform.byte_swaps:_MOST_BYTES": _REFUSED,
     "transform.carried_loads:_DEEPEST": _SPEED,
     "transform.cuda.evening:_MOST": _SPEED,
+    "transform.cuda.flags:_LONGEST": _SPEED,
+    "transform.cuda.flags:_MOST_COPIED": _SPEED,
     "transform.cuda.lockstep:_ROUNDS": "fewer races are seen: what is run is an example",
     "transform.cuda.lockstep:_STEPS": "the same",
     "transform.cuda.tile_places:_MOST_DIGITS": _SPEED,

@@ -31,6 +31,7 @@ from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_s
 from jax_enzyme.transform.cuda.axis_order import fastest_axis
 from jax_enzyme.transform.cuda.blocks import Block, take_numbers
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group
+from jax_enzyme.transform.cuda.flags import name_ways
 from jax_enzyme.transform.cuda.group import Axis, Group, prepare
 from jax_enzyme.transform.cuda.guarded_loops import trim_loops
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
@@ -102,6 +103,7 @@ def lower(
     elif by_extents:
         shape = shape if shared or open_grid else join_rows(work, kernel, shape)
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
+        name_ways(kernel)
     meets_lanes = any(_warp_operation(i) for i in kernel.instructions())
     block = Block(work, shape, open_block)
     if meets_lanes:
