@@ -9,23 +9,25 @@ what it has made of such reads, these have read something else.
 
     fact        "may be of its own kind": constants, and what is computed of such values and constants alone
     memory      a load, of what stores of its kind leave where it may be; of anything where memory is filled by other
-                means: given, copied to, cleared, written by calls or by accesses of no type
+                means: given, copied to (of numbers where the copy is said to be of such), written by calls or by
+                accesses of no type; of zeros where memory is cleared, but not as an integer of the length of a number,
+                whose derivative is told as it runs
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from jax_enzyme.analysis.accesses import accesses
+from jax_enzyme.analysis.accesses import accesses, clears
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
-from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import MemoryObject, allocates_zeros, call_effect, is_copy
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.remembered import remembered
@@ -34,6 +36,9 @@ from jax_enzyme.rules.effects import Effect
 _Parts: TypeAlias = dict[MemoryObject, dict[Bytes, list[I.Instruction]]]
 _Node: TypeAlias = Value | tuple[MemoryObject, Bytes]
 """A value, or where one is stored."""
+_Fill: TypeAlias = T.Type | Literal["zeros"] | None
+"""What memory is filled with: numbers or integers of a type, zeros, or anything."""
+_WORD = 8
 _COMPUTES = (I.BinaryOp, I.UnaryOp, I.Cast, I.GetElementPtr)
 
 
@@ -41,10 +46,10 @@ class KeptKinds:
     """Of the functions of one `PointsTo`."""
 
     def __init__(self, points_to: PointsTo, ranges: ByteRanges) -> None:
-        self._points_to = points_to
+        self._points_to, self._layout = points_to, ranges.layout
         self._loads: _Parts = {}
         self._stores: _Parts = {}
-        self._read, self._filled = set[MemoryObject](), set[MemoryObject]()
+        self._read, self._filled = set[MemoryObject](), dict[MemoryObject, set[_Fill]]()
         self._places: dict[I.Load, list[tuple[MemoryObject, Bytes]]] = {}
         for function in points_to.functions:
             for access in accesses(points_to, function, ranges.layout):
@@ -58,7 +63,8 @@ class KeptKinds:
                             self._places.setdefault(instruction, []).append((item, part))
                 elif not access.kills:
                     self._read |= access.objects if access.reads else set()
-                    self._filled |= access.objects if access.writes else set()
+                    for item in access.objects if access.writes else ():
+                        self._filled.setdefault(item, set()).add(self._fill(instruction))
 
     def are_at(self, item: MemoryObject, part: Bytes) -> bool:
         """Whether values of a part's kind may be kept where it is."""
@@ -66,9 +72,22 @@ class KeptKinds:
         return is_read and self._are_stored(item, part)
 
     def _are_stored(self, item: MemoryObject, part: Bytes) -> bool:
-        if item in self._filled or not _starts_empty(item):
+        return self._is_filled_with(item, part) or any(self._is_own[item, p] for p in self._stored(item, part))
+
+    def _fill(self, instruction: I.Instruction) -> _Fill:
+        if clears(instruction):
+            return "zeros"
+        is_told = isinstance(instruction, I.CallBase) and is_copy(instruction)
+        return copied_type(self._points_to.module, instruction) if is_told else None
+
+    @remembered
+    def _is_filled_with(self, item: MemoryObject, part: Bytes) -> bool:
+        """Whether values of a part's kind may be in memory that is filled by other means than stores."""
+        fills = {*self._filled.get(item, ()), *_at_first(item)}
+        if None in fills or ("zeros" in fills and (part.number or part.size < _WORD)):
             return True
-        return any(self._is_own[item, p] for p in self._stored(item, part))
+        sizes = {self._layout.store_size(kind) for kind in fills if isinstance(kind, T.FloatType)}
+        return part.size in sizes if part.number else any(T.is_int(kind) for kind in fills if isinstance(kind, T.Type))
 
     @remembered
     def _stored(self, item: MemoryObject, part: Bytes) -> tuple[Bytes, ...]:
@@ -117,18 +136,18 @@ class KeptKinds:
     def _is_filled(self, load: I.Load) -> bool:
         """Whether a load is of memory that is filled by other means than stores."""
         places = self._places.get(load, ())
-        return not places or any(item in self._filled or not _starts_empty(item) for item, _ in places)
+        return not places or any(self._is_filled_with(item, part) for item, part in places)
 
 
-def _starts_empty(item: MemoryObject) -> bool:
-    """Whether memory holds nothing until something is stored there."""
+def _at_first(item: MemoryObject) -> Sequence[_Fill]:
+    """What memory holds before anything is stored there."""
     match item.site:
         case I.Alloca():
-            return True
+            return ()
         case I.CallBase() if call_effect(item.site) is Effect.ALLOCATE:
-            return not any(word in callee_name(item.site) for word in ("calloc", "zeroed"))
+            return ["zeros"] if allocates_zeros(item.site) else ()
         case _:
-            return False
+            return [None]
 
 
 def _is_alike(one: Bytes, other: Bytes) -> bool:

@@ -113,6 +113,19 @@ class DataLayout:
             case _:
                 return T.scalar(body) if offset == 0 else None
 
+    def is_integer_member(self, type_: T.Type, offset: int) -> bool:
+        """Whether an integer starts at an offset that is a member, and no element of an array, of a structure that has
+        other members as well."""
+        body, is_among_others = self.body(type_), False
+        while isinstance(body, T.StructType):
+            within = [(at, part) for at, part in zip(self.offsets(body), body.elements, strict=True) if at <= offset]
+            if not within:
+                return False
+            is_among_others |= not all(map(T.is_int, body.elements))
+            start, part = within[-1]
+            body, offset = self.body(part), offset - start
+        return T.is_int(body) and offset == 0 and is_among_others
+
     def steps(self, source: T.Type, indices: Sequence[Value]) -> tuple[int, list[tuple[Value, int]]]:
         """What the indices of a `getelementptr` add: bytes, and each index that is no constant so many times.
 

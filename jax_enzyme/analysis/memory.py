@@ -138,7 +138,7 @@ class PointsTo:
         self._fields: dict[MemoryObject, dict[Congruence, Place]] = {}
         self._compacted: set[MemoryObject] = set()
         self._mixed_in = set[MemoryObject]()
-        """The objects that pointers came to otherwise than as the source says of a store, which integers never read."""
+        """The objects that pointers came to otherwise than as the source says of a store."""
         self._outside: dict[I.CallBase, MemoryObject] = {}
         """The class of what each call of a function that is not there can reach."""
         self.called_from_outside: set[Function] = set()
@@ -397,7 +397,7 @@ class PointsTo:
         pointer = access.operands[0]
         targets = self.targets(pointer)
         if isinstance(access, I.Load) and self._named.is_called_one(access):
-            new = dict.fromkeys(item for item in targets if self._may_be_read_as_integer(item))
+            new = dict.fromkeys(item for item in targets if self._may_be_read_as_integer(item, targets[item]))
         else:
             new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)
         size = self._layout.store_size(type_)
@@ -412,10 +412,19 @@ class PointsTo:
             found = {self.unknown: ANYWHERE} if self._is_settled else found
         return found if is_address(type_) else anywhere(type_, found)
 
-    def _may_be_read_as_integer(self, item: MemoryObject) -> bool:
+    def _may_be_read_as_integer(self, item: MemoryObject, offsets: Offsets) -> bool:
+        """Whether what the source calls an integer may be a pointer. Where a structure is declared to have an integer
+        it only seems that links lie, which are stored in nodes of many kinds."""
         self._work.read(item)
         is_known = item is not self.unknown and not item.is_given and self._escaped.of(item) is None
-        return not is_known or item in self._mixed_in
+        return not is_known or item in self._mixed_in or not all(self._is_declared_integer(item, at) for at in offsets)
+
+    def _is_declared_integer(self, item: MemoryObject, at: Congruence) -> bool:
+        match item.site:
+            case I.Alloca(allocated_type=type_) | GlobalVariable(value_type=type_):
+                return at.modulus == 0 and self._layout.is_integer_member(type_, at.offset)
+            case _:
+                return False
 
     @remembered
     def _counted(self, phi: I.Phi) -> Offsets | None:

@@ -110,6 +110,14 @@ def is_heap_block(item: MemoryObject) -> bool:
     return isinstance(item.site, I.CallBase) and callee_name(item.site) in (*ALLOCATORS, "realloc")
 
 
+def allocates_zeros(site: Value | None) -> bool:
+    return (
+        isinstance(site, I.CallBase)
+        and call_effect(site) is Effect.ALLOCATE
+        and any(word in declared_name(site) for word in ("calloc", "zeroed"))
+    )
+
+
 def is_defined_call(instruction: Value) -> bool:
     """A direct call of a function that has a body."""
     callee = callee_of(instruction)

@@ -26,6 +26,9 @@ _INTEGERS = frozenset(
 )
 _SHORT = _FLOATS.keys() - {"double"}
 _CHAIN = (*sorted(_INTEGERS - {"vtable pointer"}), *_FLOATS)
+_WORDS = ("long", "long long")
+"""Integers as long as a pointer."""
+_POINTER = "any pointer"
 
 FORTRAN_DATA = " data/"
 """Between what kind of variable flang has named, and its name; behind a blank, the type that `frontends.fortran_types`
@@ -136,28 +139,25 @@ def draw_no_conclusions(module: Module) -> None:
 def let_numbers_meet(module: Module) -> None:
     """Lets LLVM draw no conclusions from the types of numbers and integers in C and C++, in place: compilers have long
     taken programs that move and change numbers as integers as they are meant. Each type is put below the next of a
-    chain, so that any two of them may have a place in common; pointers stay apart, and so do numbers in different
-    members of structures, which integers may be either of. An integer that is a member itself, and no element of an
-    array, of a structure that holds other things as well has a type of its own in the chain, of the same name
-    (`is_member`): a structure of integers alone may stand for the words of a number. Of structures that end in an array
-    of no length clang's metadata tells nothing, and their addresses do. A number at a distance from a member, as in
-    `(&v.x)[i]`, may be in another one, though clang calls it the member.
+    chain, so that any two of them may have a place in common. Pointers lie below integers of their length, which may be
+    pointers too, and apart from all else. Numbers in different members of structures stay apart, and integers may be
+    either of them. An integer that is a member itself, and no element of an array, of a structure that holds other
+    things as well has a type of its own in the chain, of the same name (`is_member`): a structure of integers alone may
+    stand for the words of a number. Of structures that end in an array of no length clang's metadata tells nothing, and
+    their addresses do. A number at a distance from a member, as in `(&v.x)[i]`, may be in another one, though clang
+    calls it the member.
 
-        before    char <- int, char <- long, char <- double
-        after     char <- int <- int <- long <- long <- double
+        before    char <- int, char <- long, char <- double, char <- any pointer
+        after     char <- long <- int <- int <- long <- long <- double, long <- any pointer
     """
     below: dict[MDValue, dict[str, MDNode]] = {}
     members: dict[MDValue, MDNode] = {}
     for node in list(module.metadata.values()):
         match node.operands:
-            case [MDString(text=name), parent, _] if name in _CHAIN and _is_char(module, parent):
+            case [MDString(text=name), parent, _] if (name in _CHAIN or name == _POINTER) and _is_char(module, parent):
                 chain = below.get(parent)
                 if chain is None:
-                    chain, above = below.setdefault(parent, {}), parent
-                    for each in _CHAIN:
-                        above = chain[each] = MDNode(operands=[MDString(each), above, _ZERO])
-                        if each in _INTEGERS:
-                            members[above] = above = MDNode(operands=[MDString(each), above, _ZERO])
+                    chain = below[parent] = _chain(parent, members)
                 node.operands[:] = chain[name].operands
                 if name in _INTEGERS:
                     members[node] = members[chain[name]]
@@ -179,6 +179,20 @@ def let_numbers_meet(module: Module) -> None:
                     kind = members.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
+
+
+def _chain(char: MDValue, members: dict[MDValue, MDNode]) -> dict[str, MDNode]:
+    """The types below `char`, by their names, and those of members in `members`."""
+    chain, above = dict[str, MDNode](), char
+    for name in (*_WORDS, _POINTER):
+        chain[name] = node = MDNode(operands=[MDString(name), above, _ZERO])
+        above = node if name in _WORDS else above
+    for name in _CHAIN:
+        above = MDNode(operands=[MDString(name), above, _ZERO])
+        chain.setdefault(name, above)
+        if name in _INTEGERS:
+            members[chain[name]] = above = MDNode(operands=[MDString(name), above, _ZERO])
+    return chain
 
 
 def _is_made_of(module: Module, structure: MDNode | None, names: Container[str]) -> bool:

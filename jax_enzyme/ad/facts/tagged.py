@@ -20,13 +20,14 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from math import nan
 from typing import TypeAlias
 
+from jax_enzyme.analysis.accesses import clears
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import Bytes
 from jax_enzyme.analysis.number_fields import NumberFields
-from jax_enzyme.analysis.objects import MemoryObject, is_copy
+from jax_enzyme.analysis.objects import MemoryObject, allocates_zeros, is_copy
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -38,7 +39,8 @@ from jax_enzyme.ir.values import Constant, ConstantFloat, Value, int_value
 _Place: TypeAlias = tuple[MemoryObject, Bytes]
 _CONVERSIONS = ("sitofp", "uitofp")
 _LEAST_NORMAL, _LEAST_NORMAL_FLOAT = 2.0**-1022, 2.0**-126
-_ANYWHERE = {size: Bytes(Congruence(0, size), size, whole=True) for size in (4, 8)}
+_WORD = 8
+_ANYWHERE = {size: Bytes(Congruence(0, size), size, whole=True) for size in (4, _WORD)}
 _QUIET_NAN = {T.I32: 0x7FC0_0000, T.I64: 0x7FF8_0000_0000_0000}
 
 
@@ -76,10 +78,10 @@ def computed_of(
 
 
 class PlainWords:
-    """Words that may be integers that no number's bits went into: one that was stored, one that was merged with them,
-    or what was computed of one. Each is all of a number, and no part of it is written, or it is one of the `shorter`
-    ones. In the frames of a derivative (`in_frames`), of which all is known at once, no two types share a place, but
-    seem to."""
+    """Words that may be integers that no number's bits went into: one that was stored, or is in memory that was
+    cleared, one that was merged with them, or what was computed of one. Each is all of a number, and no part of it is
+    written, or it is one of the `shorter` ones. In the frames of a derivative (`in_frames`), of which all is known at
+    once, no two types share a place, but seem to."""
 
     def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool, shorter: Set[I.Load]) -> None:
         self._numbers = activity.numbers
@@ -99,7 +101,10 @@ class PlainWords:
                 if not in_frames and T.is_int(instruction.operands[0].type):
                     written.setdefault(item, {})[part] = None
         self._copies: dict[MemoryObject, dict[MemoryObject, None]] = {}
+        cleared = [item for item in points_to.objects.values() if allocates_zeros(item.site)]
         for call in points_to.instructions():
+            if isinstance(call, I.CallBase) and clears(call):
+                cleared += points_to.of(call.operands[0])
             for copy in self._numbers.ranges.copied(call) if isinstance(call, I.CallBase) and is_copy(call) else ():
                 self._copies.setdefault(copy.item, {})[copy.to] = None
                 places.update(dict.fromkeys((copy.to, anywhere) for anywhere in _ANYWHERE.values()))
@@ -116,7 +121,10 @@ class PlainWords:
         of_bits = reached(varied, lambda value: [i for i in self._onward.get(value, ()) if T.is_int(i.type)])
         integers = [v for v in self._onward if _is_integer(v) and v not in of_bits]
         held = (v.operands[0] for v in integers if isinstance(v, I.Cast) and v.opcode == "bitcast")
-        plain = Reached[Value | _Place]([*integers, *held])  # a counter is kept as a number where one shares its place
+        of_cleared = (own for item in dict.fromkeys(cleared) for own in self._loads.get(item, {}).items())
+        zeros = [load for part, loads in of_cleared for load in loads if part.size == _WORD]
+        # A counter is kept as a number where one shares its place, and may start in memory that is cleared.
+        plain = Reached[Value | _Place]([*integers, *held, *zeros])
         for value in plain:
             plain.add(self._moved_on(value))
             computed = [] if isinstance(value, tuple | Constant) else self._onward.get(value, ())
