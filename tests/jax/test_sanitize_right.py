@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
 import jax_enzyme as je
+from tests.support.tools import need
 
 MAP = """
 #include <map>
@@ -120,12 +123,38 @@ extern "C" double k(int n, const double *x) {
 """
 
 
+CONSTRUCTED = """
+function k(n, x) bind(c) result(s)
+  integer(4), value :: n
+  real(8), intent(in) :: x(n)
+  real(8) :: s, b(4, 4), a(8)
+  integer :: i
+  a = x(1:8)
+  s = 0
+  do i = 1, 3
+    b = reshape([a(1:4), a(5:8)], [4, 4], pad=x(3:6), order=[2, 1])
+    s = s + sum(b) * i
+  end do
+end function
+"""
+
+
 @pytest.mark.parametrize(
     ("lang", "source"),
-    [("c++", MAP), ("c++", SHARED), ("c++", VECTORS), ("c", TREE), ("c", PUNNED), ("c", PACKED)],
-    ids=["map", "shared", "vectors", "tree", "punned", "packed"],
+    [
+        ("c++", MAP),
+        ("c++", SHARED),
+        ("c++", VECTORS),
+        ("c", TREE),
+        ("c", PUNNED),
+        ("c", PACKED),
+        ("fortran", CONSTRUCTED),
+    ],
+    ids=["map", "shared", "vectors", "tree", "punned", "packed", "constructed"],
 )
-def test_right_programs_stay_right(lang: str, source: str) -> None:
+def test_right_programs_stay_right(lang: Literal["c", "c++", "fortran"], source: str) -> None:
+    if lang == "fortran":
+        need("flang-22")
     x = np.random.default_rng(1).uniform(0.1, 2.0, 40)
     plain, checked = (
         je.kernel(source, "k", "n: i32, x: f64[n] -> f64", lang=lang, options=je.Options(sanitize=sanitize))

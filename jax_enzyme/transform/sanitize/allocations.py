@@ -8,7 +8,8 @@
               call void @llvm.memcpy(ptr %a, ptr %tmp, ...)       call void @llvm.memcpy(ptr %a, ptr %tmp, ...)
 
 flang has no call for it where there is no status: it describes the new memory, as that of an allocatable array, and
-copies the description over the old one. Assignments that allocate are calls, or choose between old and new memory.
+copies the description over the old one. Assignments that allocate are calls, or choose between old and new memory, and
+what an array constructor is made in is described anew each time.
 """
 
 from __future__ import annotations
@@ -22,15 +23,19 @@ from jax_enzyme.transform.descriptors import VERSION
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
+_CONSTRUCTOR = "_FortranAInitArrayConstructorVector"
+
 
 def allocation_checks(function: Function, runtime: Runtime) -> dict[I.Instruction, list[Check]]:
     """What is to be checked before the instructions of a function."""
     found: dict[I.Instruction, list[Check]] = {}
+    calls = (i for i in function.instructions() if isinstance(i, I.CallBase))
+    constructed = {call.arguments[1] for call in calls if callee_name(call) == _CONSTRUCTOR}
     for block in function.blocks:
         for store in block.instructions:
             if isinstance(store, I.Store) and _describes_new_memory(store.operands[0]):
                 copy = _copy_of(store, block)
-                if copy is not None:
+                if copy is not None and copy.arguments[0] not in constructed:
                     found[copy] = [_check(copy, runtime)]
     return found
 
