@@ -10,12 +10,13 @@ once more as it was (`codegen.entry`).
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import call_effect, is_defined_call, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.marks import MASK
-from jax_enzyme.ir.module import Module, declared_name
+from jax_enzyme.ir.module import Function, Module, declared_name
 from jax_enzyme.rules.declare import LIBRARY
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.output import is_repeatable
@@ -31,16 +32,25 @@ _PLAIN = frozenset(
 
 
 def without_masks(function: ArrayFunction) -> ArrayFunction | None:
-    """A copy of a reverse sweep without marked masks; None where it has none, or may not run twice."""
+    """A copy of a reverse sweep without marked masks; None where it has none in an innermost loop, where most of the
+    time goes, or may not run twice."""
     module = function.module
     masks = [i for f in module.functions.values() for i in f.instructions() if _is_mask(i)]
-    if not masks or any(buffer.grows for buffer in function.buffers) or not _runs_again(module):
+    often = masks and any(map(_has_innermost, module.functions.values()))
+    if not often or any(buffer.grows for buffer in function.buffers) or not _runs_again(module):
         return None
     copy, twins = clone_with_map(module)
     gone = {twins[mask]: twins[mask.operands[2]] for mask in masks}
     for changed in copy.functions.values():
         substitute(changed, {i: gone[i] for i in changed.instructions() if i in gone})
     return ArrayFunction(copy, function.symbol, function.buffers)
+
+
+def _has_innermost(function: Function) -> bool:
+    """Whether a function has a mask in a loop without loops inside."""
+    masked = {block for block in function.blocks if any(map(_is_mask, block.instructions))}
+    loops = Loops.of(function) if masked else ()
+    return any(not loop.children and not masked.isdisjoint(loop.blocks) for loop in loops)
 
 
 def _is_mask(instruction: I.Instruction) -> bool:
