@@ -159,6 +159,8 @@ class _Check:
         """Whether a call of MPI may hand numbers to another process in a way that has no rule: also as integers."""
         row = called_routine(call)
         if isinstance(row, Communication) and not row.communicates:
+            if row.only_asks:
+                return False
             return any(not self.activity.varied_objects.isdisjoint(self.points_to.of(a)) for a in call.arguments)
         return is_opaque_call(call) and is_mpi(call.callee.name) and rule_of(call, self.rules) is None
 

@@ -196,6 +196,11 @@ class Communication(Routine):
     def is_active(self) -> bool:
         return self.communicates
 
+    @property
+    def only_asks(self) -> bool:
+        """Whether it only tells of MPI, in integers or texts: memory of numbers beside these is nothing to it."""
+        return self.name in _INACTIVE and not self.name.startswith(("File_read", "File_write"))
+
 
 _PREFIXES = (MPI, f"P{MPI}", MPI.lower(), f"p{MPI.lower()}")
 
