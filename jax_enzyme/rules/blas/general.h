@@ -110,9 +110,12 @@ static PAIR *OF(new_vector_cotangents)(int n, const PAIR *v, const PAIR *w, int 
     OF(over_gaps)(n, w, !left, p);
   } else {
     p = OF(new_pairs)((index_t)n * n);
-    for (index_t i = 0; i < (index_t)n * n; i++) p[i] = 0;
   }
-  for (index_t j = 0; j < n; j++) p[j + j * n] = wbar ? wbar[j] : 0;
+  for (index_t j = 0; j < n; j++)
+    for (index_t i = 0; i < n; i++) {
+      PAIR beside = vbar ? p[i + j * n] : 0;
+      p[i + j * n] = i != j ? beside : wbar ? wbar[j] : 0;
+    }
   PAIR *x = OF(pair_product)('N', 'C', n, p, v);
   OF(pair_solve)(1, n, v, x);
   free(p);
