@@ -43,7 +43,7 @@ declare ptr @malloc(i64)
 
 @pytest.mark.parametrize("stored", ["%n", "%distance", "%own", "%other"])
 def test_integers_are_plain_unless_they_go_on(stored: str) -> None:
-    """Those that are compared and indexed with are, whatever lies there; one that goes on is what memory holds there."""
+    """Those that are compared and indexed with are, whatever lies there; one that goes on is what memory holds."""
     module = parse(COUNTED.format(stored=stored))
     points_to = PointsTo(module, module.functions["f"])
     loads = {i.name: i for i in points_to.root.instructions()}

@@ -1,5 +1,5 @@
-/* A generic sort whose records are swapped byte for byte, and words that are, at addresses with bytes in common; numbers
-   that are turned around, their bytes one after the other, without a loop. */
+/* A generic sort whose records are swapped byte for byte, and words that are, at addresses with bytes in common;
+   numbers that are turned around, their bytes one after the other, without a loop. */
 #include <stdlib.h>
 
 struct record {
