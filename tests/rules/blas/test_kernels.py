@@ -203,17 +203,17 @@ def test_complex_numbers() -> None:
 
 def test_a_routine_without_a_rule_is_refused_by_name() -> None:
     source = """
-    void dgeev_(const char *, const char *, const int *, double *, const int *, double *, double *, double *,
-                const int *, double *, const int *, double *, const int *, int *);
+    void dgebrd_(const int *, const int *, double *, const int *, double *, double *, double *, double *, double *,
+                 const int *, int *);
     double f(const double *a) {
-        double b[4], w[2], none[2], work[64];
+        double b[4], d[2], e[2], p[2], q[2], work[64];
         int n = 2, size = 64, info;
         for (int i = 0; i < 4; i++) b[i] = a[i];
-        dgeev_("N", "N", &n, b, &n, w, none, none, &n, none, &n, work, &size, &info);
-        return w[0];
+        dgebrd_(&n, &n, b, &n, d, e, p, q, work, &size, &info);
+        return d[0];
     }"""
     kernel = je.kernel(source, "f", "a: f64[2,2] -> f64", lang="c")
     a = jnp.asarray([[1.0, 0.0], [0.0, 2.0]])
     np.testing.assert_allclose(kernel(a), 1.0)
-    with pytest.raises(je.NoRuleError, match="dgeev_"):
+    with pytest.raises(je.NoRuleError, match="dgebrd_"):
         jax.grad(kernel)(a)
