@@ -307,6 +307,21 @@ REFUSED = (
         result=2.25,
     ),
     Program(
+        "pointers_in_bytes",
+        "#include <stdlib.h>\ndouble k(const double *x, int n) {\n"
+        "  double **held = malloc(8 * n), *kept = malloc(8 * n), s = 0;\n"
+        "  for (int i = 0; i < n; i++) held[i] = kept + i, kept[i] = x[i] * x[i];\n"
+        "  for (int i = 0; i < 8 * n; i++) ((char *)held)[i] ^= 5;\n"
+        "  for (int i = 0; i < 8 * n; i++) ((char *)held)[i] ^= 5;\n"
+        "  for (int i = 0; i < n; i++) s += *held[i];\n"
+        "  free(held), free(kept);\n  return s;\n}",
+        7,
+        causes.POINTERS_AS_INTEGERS,
+        "x: f64[2], n: i32 -> f64",
+        (np.array([1.5, 2.0]), 2),
+        result=6.25,
+    ),
+    Program(
         "address_that_was_passed",
         "double k(const double *x, const unsigned long *at) {\n"
         "  const double *p = at[0] ? (const double *)at[0] : x;\n  return p[0] * x[0];\n}",
@@ -527,7 +542,7 @@ def returned_pointer() -> None:
 
 
 ELSEWHERE: dict[Callable[[], None], Cause] = {
-    pointers_in_vectors: causes.POINTERS_AS_VECTORS,
+    pointers_in_vectors: causes.POINTERS_AS_INTEGERS,
     split_where_the_tape_holds_addresses: causes.SPLIT,
     no_loop: causes.NO_LOOP,
     loop_that_cannot_be_cut: causes.NOT_CHECKPOINTED,

@@ -185,8 +185,8 @@ ORIGIN = Cause(
     "an integer was made a pointer, or a function that is not known returned it: nobody knows what memory it leads to",
     "keep pointers as pointers, in memory that the kernel itself allocates or is given",
 )
-POINTERS_AS_VECTORS = Cause(
-    "pointers in vectors of integers",
+POINTERS_AS_INTEGERS = Cause(
+    "pointers as other integers",
     Kind.LIMIT,
     "pointers to memory that a derivative depends on are kept as integers of another kind than one i64",
     "the shadow of a pointer goes along with it, and is followed through pointers and i64 alone",
@@ -430,7 +430,7 @@ DEFECT = Cause(
 CAUSES = (
     UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, HELD, MADE, PARTS, GOTO, SETJMP,
     VARIADIC, THROUGH_FILE, CHANGED_FILE, DRAWN_NUMBER,
-    VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT,
+    VOLATILE, DEVICE, ORIGIN, POINTERS_AS_INTEGERS, MIXED_COPY, IN_ONE_PLACE, ALLOCATOR, SPLIT,
     NO_LOOP, NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
     RETURNED_POINTER,
 )  # fmt: skip

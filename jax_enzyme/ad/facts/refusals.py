@@ -7,7 +7,7 @@ memory that others may change, control that jumps where no block says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, partial
 
 from jax_enzyme.ad.facts.bits import BitChecks
@@ -17,7 +17,7 @@ from jax_enzyme.ad.facts.causes import (
     DEVICE,
     GOTO,
     ORIGIN,
-    POINTERS_AS_VECTORS,
+    POINTERS_AS_INTEGERS,
     SETJMP,
     THROUGH_FILE,
     UNKNOWN_CALL,
@@ -29,6 +29,7 @@ from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import active_rule, refuse
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.congruence import Congruence, overlap
 from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
 from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
@@ -58,6 +59,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
 from jax_enzyme.rules.table import Rules
 
+_WORD = 8
 _EXCHANGES = ("xchg", "fadd", "fsub")
 
 
@@ -234,9 +236,9 @@ class _Check:
         pointer = instruction.operands[-1]
         if "volatile" in instruction.flags and self._varied_memory(pointer):
             raise self.refused(instruction, VOLATILE)
-        if isinstance(instruction, I.Store) and self._hides_pointers(instruction.operands[0]):
-            raise self.refused(instruction, POINTERS_AS_VECTORS)
         value = I.accessed_value(instruction)
+        if self._hides_pointers(value) if isinstance(instruction, I.Store) else self._is_of_parts(instruction):
+            raise self.refused(instruction, POINTERS_AS_INTEGERS)
         lost = holds_float(value.type) and self._may_be_ours(pointer)
         if isinstance(instruction, I.Store):
             lost |= value in self.activity.varied
@@ -288,6 +290,29 @@ class _Check:
         if self.activity.varied_objects.isdisjoint(self.points_to.of(value)):
             return False
         return self.words.may_be_pointer(value)
+
+    def _is_of_parts(self, load: I.Load) -> bool:
+        """Whether a pointer to numbers that vary is read where parts of one may have been stored, which have no shadow."""
+        if load.type not in (T.PTR, T.I64) or not self._parts or not self._varied_memory(load):
+            return False
+        places = self.points_to.within(load.operands[0]).items()
+        met = (
+            (here, at, size) for item, offsets in places for here in offsets for at, size in self._parts.get(item, ())
+        )
+        return any(overlap(here, _WORD, at, size) for here, at, size in met)
+
+    @cached_property
+    def _parts(self) -> Mapping[MemoryObject, Collection[tuple[Congruence, int]]]:
+        """Where integers are stored that are shorter than a pointer, and have bits of one."""
+        found: dict[MemoryObject, dict[tuple[Congruence, int], None]] = {}
+        layout = self._layout
+        for store in (i for i in self.points_to.instructions() if isinstance(i, I.Store)):
+            value, pointer = store.operands
+            size = layout.store_size(value.type)
+            if size < _WORD and self._varied_memory(value):
+                for item, offsets in self.points_to.within(pointer).items():
+                    found.setdefault(item, {}).update(((at, size), None) for at in offsets)
+        return found
 
     def _varied_memory(self, pointer: Value) -> bool:
         return not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer))
