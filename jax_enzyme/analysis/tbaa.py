@@ -139,8 +139,9 @@ def draw_no_conclusions(module: Module) -> None:
 def let_numbers_meet(module: Module) -> None:
     """Lets LLVM draw no conclusions from the types of numbers and integers in C and C++, in place: compilers have long
     taken programs that move and change numbers as integers as they are meant. Each type is put below the next of a
-    chain, so that any two of them may have a place in common. Pointers lie below integers of their length, which may be
-    pointers too, and apart from all else. Numbers in different members of structures stay apart, and integers may be
+    chain, so that any two of them may have a place in common. In C, pointers lie below integers of their
+    length, which may be pointers too, and apart from all else.
+    Numbers in different members of structures stay apart, and integers may be
     either of them. An integer that is a member itself, and no element of an array, of a structure that holds other
     things as well has a type of its own in the chain, of the same name (`is_member`): a structure of integers alone may
     stand for the words of a number. Of structures that end in an array of no length clang's metadata tells nothing, and
@@ -154,7 +155,9 @@ def let_numbers_meet(module: Module) -> None:
     members: dict[MDValue, MDNode] = {}
     for node in list(module.metadata.values()):
         match node.operands:
-            case [MDString(text=name), parent, _] if (name in _CHAIN or name == _POINTER) and _is_char(module, parent):
+            case [MDString(text=name), parent, _] if (
+                name in _CHAIN or (name == _POINTER and _is_of_c(module, parent))
+            ) and _is_char(module, parent):
                 chain = below.get(parent)
                 if chain is None:
                     chain = below[parent] = _chain(parent, members)
@@ -179,6 +182,13 @@ def let_numbers_meet(module: Module) -> None:
                     kind = members.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
+
+
+def _is_of_c(module: Module, char: MDValue) -> bool:
+    """Whether a module's types are C's: in C++ counts are passed by reference beside pointers, as those of lists."""
+    node = resolve(module, char)
+    root = resolve(module, node.operands[1]) if node is not None and len(node.operands) > 1 else None
+    return root is not None and root.operands[:1] != [MDString("Simple C++ TBAA")]
 
 
 def _chain(char: MDValue, members: dict[MDValue, MDNode]) -> dict[str, MDNode]:
