@@ -292,7 +292,7 @@ class _Check:
         return self.words.may_be_pointer(value)
 
     def _is_of_parts(self, load: I.Load) -> bool:
-        """Whether a pointer to numbers that vary is read where parts of one may have been stored, which have no shadow."""
+        """Whether a pointer to numbers that vary is read where parts of one, which have no shadow, may be kept."""
         if load.type not in (T.PTR, T.I64) or not self._parts or not self._varied_memory(load):
             return False
         places = self.points_to.within(load.operands[0]).items()
