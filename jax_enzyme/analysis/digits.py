@@ -53,20 +53,24 @@ def places_of(
     facts: Recurrences, found: Sequence[Access], site: Value, loop: Loop, unit: Iteration | Leaf | None
 ) -> list[Place] | None:
     """Where accesses of an object are, by the number of the iteration or another `unit`; None where that depends on
-    data. Where what does not change differs between them, they are placed beside one that shows them apart."""
+    data. Where what does not change differs between them, or some do not change at all, they are placed beside one that
+    shows them apart."""
 
-    def beside(still: Polynomial | None) -> list[Place] | None:
+    def beside(still: Polynomial | None, own: int) -> list[Place] | None:
         places: list[Place] = []
         for access in found:
-            place = place_of(facts, access, site, loop, unit, still)
+            place = place_of(facts, access, site, loop, unit, still, own)
             if place is None:
                 return None
             places.append(place)
         return places
 
-    places = beside(None)
+    places = beside(None, 0)
     stills = {str(place.still): place.still for place in places or ()}
-    ways = map(beside, stills.values() if 1 < len(stills) <= _MOST_WAYS else ())
+    owns = sorted({place.own for place in places or ()}, key=abs)
+    own = owns[1] if len(owns) == 2 and owns[0] == 0 else 0
+    differ = len(stills) > 1 or own != 0
+    ways = (beside(still, own) for still in (stills.values() if differ and len(stills) <= _MOST_WAYS else ()))
     return next((way for way in ways if way is not None and overlap(way) is None), places)
 
 
@@ -77,31 +81,27 @@ def place_of(
     loop: Loop,
     unit: Iteration | Leaf | None,
     beside: Polynomial | None = None,
+    beside_own: int = 0,
 ) -> Place | None:
     """Where an access of an object is, by the number of the iteration or another `unit`; None where that depends on
-    data. `beside`: what does not change, less which it is wanted."""
+    data. `beside`: what does not change, less which it is wanted. `beside_own`: the coefficient of the iteration that
+    others have, for one that has none, as a condition may say which iteration it is of (`if (k == 0) y[0] = a`)."""
     block, size = facts.block_of[access.instruction], access.size
     if size is None:
         return None
     k = facts.iteration(loop) if unit is None else unit
     try:
         offset = facts.form_at(access.pointer, block).polynomial - Polynomial.atom(facts.leaf(site))
-        still, own, large, small = Polynomial({}), 0, list[int](), Polynomial({})
-        rest: list[tuple[int, Polynomial]] = []
-        for monomial, factor in offset.terms.items():
-            term = Polynomial({monomial: factor})
-            if monomial and facts.is_invariant(term, loop):
-                still += term
-            elif not monomial:
-                small += term
-            elif len(monomial) != 1 or monomial[0][1] != 1 or not _is_bounded(monomial[0][0]):
-                return None
-            elif monomial[0][0] == k:
-                own = factor
-            else:
-                rest.append((factor, term))
+        parts = _parts(facts, offset, loop, k)
+        if parts is None:
+            return None
+        still, own, small, rest = parts
+        large: list[int] = []
         if beside is not None:
             still, small = beside, small + still - beside
+        if own == 0:
+            own = beside_own
+            small -= Polynomial.atom(k).scale(own)
         for factor, term in rest:
             if abs(factor) >= abs(own):
                 if not facts.interval(term).within(NO_WRAP):
@@ -118,6 +118,27 @@ def place_of(
     except TooComplex:
         return None
     return Place(still, own, tuple(large), alone, reach, spread, whole, access.writes)
+
+
+def _parts(
+    facts: Recurrences, offset: Polynomial, loop: Loop, k: Iteration | Leaf
+) -> tuple[Polynomial, int, Polynomial, list[tuple[int, Polynomial]]] | None:
+    """What an offset is made of: what does not change in the loop, the coefficient of `k`, a constant, and other terms
+    with their coefficients; None where something else is in it."""
+    still, own, constant, rest = Polynomial({}), 0, Polynomial({}), list[tuple[int, Polynomial]]()
+    for monomial, factor in offset.terms.items():
+        term = Polynomial({monomial: factor})
+        if monomial and facts.is_invariant(term, loop):
+            still += term
+        elif not monomial:
+            constant += term
+        elif len(monomial) != 1 or monomial[0][1] != 1 or not _is_bounded(monomial[0][0]):
+            return None
+        elif monomial[0][0] == k:
+            own = factor
+        else:
+            rest.append((factor, term))
+    return still, own, constant, rest
 
 
 def _is_bounded(atom: Iteration | Leaf) -> bool:

@@ -83,6 +83,29 @@ CASES = {
         "pjv",
         n=3600,
     ),
+    "a first iteration that has a place of its own": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    if (i == 0) y[i] = x[0] * x[1];
+    else y[i] = sin(x[i - 1]) * exp(x[i]);
+  }
+}""",
+        "pjv",
+    ),
+    "a place of a later iteration": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) {
+    double v = x[i];
+    for (int q = 0; q < 40; q++) v = sin(v);
+    if (i == 1) y[0] = v;
+    else y[i] = v;
+  }
+}""",
+        "",
+    ),
     "elements by colours in lists": Shared(
         """#include <math.h>
 #include <stdlib.h>
