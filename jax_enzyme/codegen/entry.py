@@ -50,16 +50,16 @@ def add_entry(
     threads: int | None = None,
     ending: Function | None = None,
     *,
-    unmasked: bool = False,
+    careful: tuple[Buffer, ...] | None = None,
 ) -> None:
     """Defines `je.entry` for an array function in a private module, and makes all else internal to it. `ending` is
-    called where the function fails, with the number of the failure and the address of its text, or 0. `unmasked`: where
-    its results are no numbers, `je.careful` of another module is called."""
+    called where the function fails, with the number of the failure and the address of its text, or 0. `careful`: the
+    buffers of `je.careful` of another module, which is called where results are no numbers."""
     make_internal(module)
     kernel = module.functions[symbol]
     rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
     kernel.attributes = (*rest, "noinline")
-    module.functions[ENTRY] = _entry(module, kernel, buffers, _texts(module), threads or 0, ending, unmasked)
+    module.functions[ENTRY] = _entry(module, kernel, buffers, _texts(module), threads or 0, ending, careful)
 
 
 def make_internal(module: Module) -> None:
@@ -136,7 +136,7 @@ def _entry(
     texts: tuple[GlobalVariable, ...],
     threads: int,
     ending: Function | None,
-    unmasked: bool,
+    careful_buffers: tuple[Buffer, ...] | None,
 ) -> Function:
     pointers, strides, low, high, team = arguments = [
         Argument(T.PTR, ("noalias", "readonly"), 0, name="buffers"),
@@ -148,7 +148,7 @@ def _entry(
     names = ("ask", "start", "body", "step", "failed", "done")
     ask, start, body, step, failed, done = blocks = [BasicBlock(name=n) for n in names]
     look, careful = more = [BasicBlock(name=n) for n in ("look", "careful")]
-    blocks += more if unmasked else []
+    blocks += [] if careful_buffers is None else more
 
     at = Builder(ask)
     question = BasicBlock(name="question")
@@ -162,7 +162,7 @@ def _entry(
     at = Builder(start)
     bases = [at.load(T.PTR, at.offset(pointers, 8 * i), 8) for i in range(len(buffers))]
     steps = [at.load(T.I64, at.offset(strides, 8 * i), 8) for i in range(len(buffers))]
-    again = Again(module, buffers, at) if unmasked else None
+    again = None if careful_buffers is None else Again(module, buffers, at)
     at.cond_br(at.icmp("slt", low, high), body, done)
 
     at = Builder(body)
@@ -172,22 +172,22 @@ def _entry(
     places = zip(bases, steps, strict=True)
     operands: list[Value] = [at.gep(T.I8, base, [at.binary("mul", number, stride)]) for base, stride in places]
 
-    def clear_all() -> None:
+    def clear_all(buffers: tuple[Buffer, ...]) -> None:
         for buffer, pointer in zip(buffers, operands, strict=True):
             if buffer.zero and buffer.nbytes:
                 clear(module, at, team if shares else None, pointer, buffer.nbytes)
 
-    clear_all()
+    clear_all(buffers)
     if again is not None:
         again.save(at, operands)
     status = at.call(kernel, [*operands, team] if shares else operands)
     ends = [(status, body)]
     at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step if again is None else look)
-    if again is not None:
+    if again is not None and careful_buffers is not None:
         at = Builder(look)
         at.cond_br(again.is_needed(at, operands), careful, step)
         at = Builder(careful)
-        clear_all()
+        clear_all(careful_buffers)
         ends.append((at.call(again.function, again.restored(at, operands)), careful))
         at.cond_br(at.icmp("ne", ends[-1][0], const_int(T.I64, 0)), failed, step)
 

@@ -21,16 +21,16 @@ from jax_enzyme.rules.mpi.table import binary_interface
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 
-def entry_module(function: ArrayFunction, threads: int | None = None, *, unmasked: bool = False) -> Module:
+def entry_module(function: ArrayFunction, threads: int | None = None, careful: ArrayFunction | None = None) -> Module:
     """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
     to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all. What calls MPI
-    runs the elements of a batch in order. `unmasked`: another module has the function with its masks."""
+    runs the elements of a batch in order. `careful`: of another module, the function with its masks."""
     module = clone_without_debug(function.module)
     link(module)
     module = emulate_thread_locals(module)
     interface = binary_interface(module)
     if interface is None:
-        add_entry(module, function.symbol, function.buffers, threads, unmasked=unmasked)
+        add_entry(module, function.symbol, function.buffers, threads, careful=careful and careful.buffers)
     else:
         add_entry(module, function.symbol, function.buffers, 1, link_failure(module, interface))
     add_initialiser(module)
@@ -40,7 +40,7 @@ def entry_module(function: ArrayFunction, threads: int | None = None, *, unmaske
 def compiled(function: ArrayFunction, options: Options, careful: ArrayFunction | None = None) -> Stored:
     """The object code of an array function; of a reverse sweep without masks with a `careful` one beside it."""
     _check_calls(function.module)
-    module = entry_module(function, options.threads, unmasked=careful is not None)
+    module = entry_module(function, options.threads, careful)
     check_assembly(module)
     beside = None if careful is None else _beside(careful)
     derivative = function.is_derivative

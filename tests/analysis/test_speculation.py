@@ -246,3 +246,25 @@ def test_what_is_used_first_and_dropped_later_sends_nothing_on() -> None:
                 jax.grad(f, (0, 1))(*(np.array(g, np.float64) for g in given)), expected, strict=True
             ):
                 np.testing.assert_allclose(slope, exact, rtol=1e-14, err_msg=name)
+
+
+def test_a_second_run_of_shared_loops_starts_from_cotangents_that_are_cleared() -> None:
+    source = """
+    #include <math.h>
+    double f(const double *x, int n) {
+        double m = -1e300;
+    #pragma omp parallel for reduction(max : m)
+        for (int i = 0; i < n; i++) {
+            double a = sin(x[i]) * exp(x[i]);
+            m = a > m ? a : m;
+        }
+        return m;
+    }
+    """
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "x: f64[n], n: i32 -> f64", lang="c", flags=("-fopenmp",))
+        x = np.linspace(0.1, 1.5, 4000)
+        x[17] = np.nan
+        slope = np.zeros(4000)
+        slope[-1] = np.exp(1.5) * (np.sin(1.5) + np.cos(1.5))
+        np.testing.assert_allclose(jax.grad(f)(x), slope, rtol=1e-14)
