@@ -433,7 +433,8 @@ class _Job:
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):
             return self._in_lockstep(function, engine().with_regular_loops), ()
-        regular = engine().without_needless_clears(engine().canonical(function) if self.steps else function)
+        plain = engine().canonical(function) if self.steps else engine().name_choices(function)
+        regular = engine().without_needless_clears(plain)
         shared, verdicts = engine().share_marked_loops(regular)
         together = self._in_lockstep(regular, lambda f: f)
         if together is not regular and (also := engine().share_marked_loops(together))[1] == verdicts:

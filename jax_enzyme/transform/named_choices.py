@@ -29,6 +29,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
+from jax_enzyme.transform.guarded_choices import are_guarded, drop_guards, join_arms
 from jax_enzyme.transform.nested_choices import join_steps, searches, steps_of
 from jax_enzyme.transform.rewriting import Change, phis, remove_dead, rewrite
 
@@ -42,10 +43,14 @@ def name_choices(function: ArrayFunction) -> ArrayFunction:
     if not has_marks(given):
         return function
     root = given.functions[function.symbol]
-    if not any(_extremes(given, root)) and not _has_nested(given, root):
+    guarded = any(are_guarded(loop.blocks) for loop in _marked(given, root))
+    if not guarded and not any(_extremes(given, root)) and not _has_nested(given, root):
         return function
     module = clone(given)
     root = module.functions[function.symbol]
+    for change in (join_arms, drop_guards) if guarded else ():
+        for loop in list(_marked(module, root)):
+            change(root, loop.blocks)
     extremes: dict[I.Instruction, Change] = {
         call: partial(_better, best, call, relation) for best, call, relation in _extremes(module, root)
     }

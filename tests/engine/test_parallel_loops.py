@@ -94,6 +94,24 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "the largest and the least of those that conditions allow": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double m = -1e300;
+  int low = 1 << 30;
+#pragma omp parallel for reduction(max : m) reduction(min : low)
+  for (int i = 0; i < n; i++) {
+    if (x[i] < 0.4) continue;
+    double a = x[i] * exp(x[i]);
+    int k = 1000 * x[i];
+    if (a > m) m = a;
+    if (a < 1.5 && k < low) low = k;
+  }
+  for (int i = 0; i < n; i++) y[i] = i ? 0 : m * low;
+}""",
+        "pjv",
+        all=True,
+    ),
     "a place of a later iteration": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
