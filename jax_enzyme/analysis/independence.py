@@ -144,8 +144,26 @@ class Independence:
         """What the first iteration of a part of a loop is a multiple of. LLVM makes no vectors of vectors."""
         if any(isinstance(i.type, T.VectorType) for b in loop.blocks for i in b.instructions):
             return 1
-        inside = max((self.count(child) or _VECTOR for child in loop.children), default=1)
+        stay = [child for child in loop.children if self._stays(child, loop)]
+        inside = max((self.count(child) or _VECTOR for child in stay), default=1)
         return 1 if inside >= _VECTOR // 2 else _VECTOR
+
+    def _stays(self, child: Loop, loop: Loop) -> bool:
+        """Whether a loop is inside the other one in all that LLVM makes of it: where a condition that is none of an
+        iteration may lead past it, there is a loop without it as well."""
+        if all(self.loops.dominators.dominates(child.header, latch) for latch in loop.latches):
+            return True
+        inside = {i for block in loop.blocks for i in block.instructions}
+        asked = [block.terminator.operands[0] for block in loop.own_blocks if len(block.successors) > 1]
+        for condition in asked:
+            parts = [condition]
+            while parts:
+                part = parts.pop()
+                if part not in inside and int_value(part) is None:
+                    return False
+                if part in inside and part.type == T.I1 and isinstance(part, I.BinaryOp | I.Select | I.Freeze):
+                    parts += part.operands
+        return True
 
     def examine(self, loop: Loop, locals_are_private: bool) -> Independent | str:
         """The loop, or why its iterations are not independent. `locals_are_private`: local memory holds nothing at the
