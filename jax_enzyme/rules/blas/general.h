@@ -59,12 +59,14 @@ static void OF(over_gaps)(int n, const PAIR *w, int conjugate, PAIR *p) {
     }
 }
 
+/* Of those that are real: of several that are equally large, rounding may make another one larger than the one that
+   LAPACK made real. */
 static int OF(largest_component)(int n, const PAIR *v) {
   int k = 0;
   REAL most = -1;
   for (int i = 0; i < n; i++) {
     REAL size = __real__(v[i]) * __real__(v[i]) + __imag__(v[i]) * __imag__(v[i]);
-    if (size > most) most = size, k = i;
+    if (size > most && __imag__(v[i]) == 0) most = size, k = i;
   }
   return k;
 }
@@ -247,7 +249,7 @@ static void OF(general_tangent)(struct OF(general) * f) {
   int n = f->n;
   SCALAR none = (SCALAR)__builtin_nan("");
   OF(fill_general)(f, f->sa && f->failed ? none : 0);
-  if (!f->sa) return;
+  if (!f->sa || n < 1) return;
   if (!f->failed) {
     PAIR *da = OF(new_pairs)((index_t)n * n), *dw = OF(new_pairs)(n);
     for (index_t j = 0; j < n; j++)

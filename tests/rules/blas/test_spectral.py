@@ -62,6 +62,27 @@ def test_general(letter: str, jobs: str, n: int, rng: Rng) -> None:
     check(cases.geev(rng, letter, jobs, n), rng)
 
 
+def test_vectors_with_components_of_one_size_keep_the_one_that_is_real() -> None:
+    """Those of a plane's turns: all have the same."""
+    for seed in range(60):
+        r = np.random.default_rng(seed)
+        case, (a, b) = cases.geev(r, "z", "VV", 2), r.normal(size=2)
+        numbers = case.numbers("a")
+        numbers.values[numbers.mask] = [a, -b, b, a]
+        found = tangents(case, {n: case.numbers(n).like(0.0) for n in case.floats} | {"a": numbers.like(1.0)})
+        assert np.abs(found["vr"]).max() < 4 / abs(b)
+        change = {"a": numbers.like(np.array([0.3, -0.7, 0.7, 0.3]))}
+        found = tangents(case, {n: case.numbers(n).like(0.0) for n in case.floats} | change)
+        for name in ("vl", "vr"):
+            np.testing.assert_allclose(found[name], 0, atol=1e-9)
+
+
+def test_general_matrices_of_no_rows(capfd: pytest.CaptureFixture[str]) -> None:
+    for letter in "dz":
+        check(cases.geev(np.random.default_rng(1), letter, "VV", 0), np.random.default_rng(1))
+    assert not "".join(capfd.readouterr()), "LAPACK finds fault with an argument"
+
+
 def test_vectors_of_equal_values_have_no_derivative(rng: Rng) -> None:
     """The values have: their sum, for one."""
     case = cases.syev(rng, "d", n=2)
