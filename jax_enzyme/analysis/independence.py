@@ -13,7 +13,7 @@ An iteration must not see what another one leaves. That is so where
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, clears, is_harmless
@@ -22,6 +22,7 @@ from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.common_rows import CommonRow, CommonRows
 from jax_enzyme.analysis.digits import Place, distance, overlap, places_of
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loop_sizes import LoopSizes
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
@@ -31,7 +32,6 @@ from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComp
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.trips import full_count, is_known_before
 from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -40,18 +40,12 @@ from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.remembered import remembered
-from jax_enzyme.rules.effects import SECTION, Effect
+from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.helpers import ALLOCATE, TAPE
 
-CALL = 20
-"""A call, in instructions."""
-_UNKNOWN_TRIPS = 16
 _ADDING: dict[type[T.Type], str] = {T.FloatType: "fadd", T.IntType: "add"}
 _MOVING = "moving"
 """The kind of what one pointer leads to, which may lead to one object or another."""
-_VECTOR = 64
-"""A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
-cut, and the result is the same to the last bit."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +77,14 @@ class Independent:
     counted: tuple[tuple[Value, I.Phi, int], ...] = ()
 
 
-class Independence:
+class Independence(LoopSizes):
     """The facts about one function."""
 
     def __init__(self, module: Module, function: Function) -> None:
         self._module = module
         self._function = function
         self._layout = DataLayout(module)
-        self._facts = Recurrences.of(function, module)
-        self.loops = self._facts.loops
+        super().__init__(Recurrences.of(function, module))
 
     @cached_property
     def _alias(self) -> Alias:
@@ -105,66 +98,6 @@ class Independence:
     def _points_to(self) -> PointsTo:
         return PointsTo(self._module, self._function)
 
-    def count(self, loop: Loop) -> int | None:
-        """How many iterations a loop has that is not left early, where that is a constant."""
-        trips = full_count(self._facts, loop).exact
-        return None if trips is None or trips.value is None else trips.value + 1
-
-    def _length(self, loop: Loop) -> tuple[int, Polynomial] | None:
-        """The most iterations that a loop has which is not left early, and how many there are, where that is no
-        constant but can be computed in front of it."""
-        trips = full_count(self._facts, loop)
-        if trips.exact is None or trips.maximum is None or trips.exact.value is not None:
-            return None
-        if not self._facts.is_invariant(trips.exact, loop) or not is_known_before(trips.exact, loop):
-            return None
-        return trips.maximum + 1, trips.exact.add_constant(1)
-
-    def work(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
-        """About how many instructions a loop executes, of some if they are given."""
-        return self.each(loop, of) * self._expected(loop)
-
-    def each(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
-        """About how many an iteration does."""
-        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in _own(loop) if of is None or i in of)
-        return each + sum(self.work(child, of) for child in loop.children)
-
-    def _expected(self, loop: Loop) -> int:
-        """About how many iterations a loop has: those of triangles have half of the most. The most that data may say
-        is mostly that of a type. All sections together are one iteration's instructions."""
-        if any(callee_name(i) == SECTION for i in _own(loop)):
-            return 1
-        found = self._length(loop)
-        if found is None:
-            return self.count(loop) or _UNKNOWN_TRIPS
-        half = -(-found[0] // 2)
-        return half if all(isinstance(a, Iteration) for a in found[1].atoms) else min(half, _UNKNOWN_TRIPS)
-
-    def grain(self, loop: Loop) -> int:
-        """What the first iteration of a part of a loop is a multiple of. LLVM makes no vectors of vectors."""
-        if any(isinstance(i.type, T.VectorType) for b in loop.blocks for i in b.instructions):
-            return 1
-        stay = [child for child in loop.children if self._stays(child, loop)]
-        inside = max((self.count(child) or _VECTOR for child in stay), default=1)
-        return 1 if inside >= _VECTOR // 2 else _VECTOR
-
-    def _stays(self, child: Loop, loop: Loop) -> bool:
-        """Whether a loop is inside the other one in all that LLVM makes of it: where a condition that is none of an
-        iteration may lead past it, there is a loop without it as well."""
-        if all(self.loops.dominators.dominates(child.header, latch) for latch in loop.latches):
-            return True
-        inside = {i for block in loop.blocks for i in block.instructions}
-        asked = [block.terminator.operands[0] for block in loop.own_blocks if len(block.successors) > 1]
-        for condition in asked:
-            parts = [condition]
-            while parts:
-                part = parts.pop()
-                if part not in inside and int_value(part) is None:
-                    return False
-                if part in inside and part.type == T.I1 and isinstance(part, I.BinaryOp | I.Select | I.Freeze):
-                    parts += part.operands
-        return True
-
     def examine(self, loop: Loop, locals_are_private: bool) -> Independent | str:
         """The loop, or why its iterations are not independent. `locals_are_private`: local memory holds nothing at the
         start of an iteration that the program may read."""
@@ -177,7 +110,7 @@ class Independence:
         return self._examine(loop, Mark.EXCLUSIVE in found, found)
 
     def _examine(self, loop: Loop, locals_are_private: bool, marks: Marks) -> Independent | str:
-        count, length = (self._length(loop) if Mark.PARALLEL in marks else None) or (self.count(loop), None)
+        count, length = (self.length(loop) if Mark.PARALLEL in marks else None) or (self.count(loop), None)
         if count is None:
             return "how often the loop runs is not known beforehand"
         arenas = self._arenas(loop, marks)
@@ -594,11 +527,6 @@ class Independence:
             return "a pointer may lead to it or elsewhere"
         places = places_of(self._facts, found, item.site, loop, unit)
         return "where it is touched depends on data" if places is None else places
-
-
-def _own(loop: Loop) -> Iterator[I.Instruction]:
-    """The instructions of a loop outside of loops in it."""
-    return (i for b in loop.own_blocks for i in b.instructions)
 
 
 def _phis(loop: Loop) -> list[I.Phi]:

@@ -174,7 +174,7 @@ class InLockstep(Independence):
 
     def _repeated(self, loop: Loop) -> int | Polynomial | None:
         """How many iterations a loop has, where that is known in front of it."""
-        length = self._length(loop)
+        length = self.length(loop)
         return self.count(loop) if length is None else length[1]
 
     def _iterations(self, loop: Loop) -> int:

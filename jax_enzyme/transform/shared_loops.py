@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from jax_enzyme.analysis.independence import CALL, Independence, Independent
+from jax_enzyme.analysis.independence import Independence, Independent
+from jax_enzyme.analysis.loop_sizes import CALL
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
