@@ -117,6 +117,11 @@ def rule(
     return UserRule(_checked(symbol), tuple("" if p is None else _formula(symbol, p, len(partials)) for p in partials))
 
 
+def may_have_functions(module: Module) -> bool:
+    """Whether functions of a user's rules may be in a module, which do with cotangents what they like."""
+    return _KEEP in module.globals
+
+
 def inactive(symbol: str) -> UserRule:
     """Says that no derivative passes through a function: its result is constant, and it writes no number that one
     depends on. It may do anything else, and may run again where a derivative repeats the kernel.

@@ -19,6 +19,7 @@ from jax_enzyme.ir.marks import MASK
 from jax_enzyme.ir.module import Function, Module, declared_name
 from jax_enzyme.rules.declare import LIBRARY
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.user import may_have_functions
 from jax_enzyme.transform.output import is_repeatable
 from jax_enzyme.transform.rewriting import substitute
 
@@ -59,8 +60,8 @@ def _is_mask(instruction: I.Instruction) -> bool:
 
 def _runs_again(module: Module) -> bool:
     """Whether a function that has run may run again, and finds what it found: it changes no variables, and calls
-    nothing that might, or that goes by what a cotangent is."""
-    changing = any(not g.is_constant for g in module.globals.values())
+    nothing that might, or that goes by what a cotangent is, as a user's rule does."""
+    changing = any(not g.is_constant for g in module.globals.values()) or may_have_functions(module)
     calls = (i for f in module.functions.values() for i in f.instructions() if isinstance(i, I.CallBase))
     return not changing and is_repeatable(module) and all(map(_is_plain, calls))
 
