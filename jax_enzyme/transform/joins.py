@@ -23,11 +23,15 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence, Which
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.dominance import reverse_post_order
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.pass_managers import PLACES_STAY, Setting
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.sameness import does_same, is_same
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import phis, remove_dead, substitute
 
 _JOIN = "je.join"
 _WORDS = (
@@ -55,7 +59,38 @@ def optimise_meetings(
     for function in module.functions.values():
         for block in function.blocks:
             block.instructions = [i for i in block.instructions if not (isinstance(i, I.Call) and i.callee is join)]
+        _compute_behind(function)
     return module
+
+
+def _compute_behind(function: Function) -> None:
+    """Computes what is computed alike on all ways to a place there, in place, where it is an address or a conversion:
+    of a phi nobody would know that it follows from the thread's number."""
+    found: dict[Value, Value] = {}
+    for block in function.blocks:
+        for phi in phis(block):
+            first, *others = phi.operands
+            alike = [reverse_post_order((first, other), _made_of) for other in others]
+            if others and all(is_same(*pair) or _made_of(pair) for pairs in alike for pair in pairs):
+                made, copies = dict[tuple[Value, Value], Value](), list[I.Instruction]()
+                for pair in reversed(alike[0]):
+                    made[pair] = pair[0]
+                    if isinstance(copied := pair[0], I.Instruction) and not is_same(*pair):
+                        made[pair] = copy = with_operands(copied, [made[part] for part in _made_of(pair)])
+                        copies.append(copy)
+                block.instructions[len(phis(block)) : len(phis(block))] = copies
+                found[phi] = made[first, others[0]]
+    substitute(function, found)
+    remove_dead(function)
+
+
+def _made_of(pair: tuple[Value, Value]) -> Sequence[tuple[Value, Value]]:
+    """The operands of two addresses or conversions that are the same of these."""
+    x, y = pair
+    if not isinstance(x, I.GetElementPtr | I.Cast) or is_same(x, y) or not does_same(x, y):
+        return ()
+    assert isinstance(y, I.Instruction)
+    return list(zip(x.operands, y.operands, strict=True))
 
 
 def _joining(function: Function, meets: Which, differs: Which) -> list[BasicBlock]:

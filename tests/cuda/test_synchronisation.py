@@ -68,6 +68,30 @@ def test_restrict_is_about_one_thread() -> None:
     agree(three_way(subject, [x]))
 
 
+def test_an_address_in_two_arms_is_no_address_of_its_own() -> None:
+    """Both arms compute it from the thread's number; kept for each thread in memory, it hid where reverse reads."""
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[33];
+      int t = threadIdx.x, g = blockIdx.x * blockDim.x + threadIdx.x;
+      s[t] = (g < n ? x[g] : 0.0);
+      if (g < n) y[g] = 0;
+      __syncthreads();
+      for (int k = 0; k < 3; k++) {
+        bool done = false;
+        double v = 0.25;
+        if (t >= 1) { if (g < n) { if (t + 5 < n) { v = s[t] * x[g % n] + s[(t + 32) % 33]; done = true; } } }
+        __syncthreads();
+        if (!done) s[t] += 0.3 * v;
+        __syncthreads();
+      }
+      if (t % 4 == 0 && g < n) y[g] += s[t];
+      if (g < n) { if (t >= 2) { if (t < 32) y[g] += s[t - 1] * s[t + 1]; } }
+    }"""
+    signature, x = "n: i32, x: f64[n], out y: f64[n]", np.linspace(0.3, 1.2, 63)
+    subject = native('extern "C" __global__ void kernel' + source, signature, {"n": 63}, 2, 33)
+    agree(three_way(subject, [x]))
+
+
 def test_restrict_and_additions_of_other_lanes() -> None:
     source = """(const double *x, double *__restrict__ y) {
       int t = threadIdx.x;
