@@ -38,22 +38,25 @@ class Guarded:
 
 
 def are_guarded(blocks: Collection[BasicBlock]) -> bool:
-    return any(True for block in blocks for _ in _guarded(block)) or any(_arm(block) for block in blocks)
+    return any(_arm(block) or any(_guarded(block)) for block in blocks)
 
 
 def drop_guards(root: Function, blocks: Collection[BasicBlock]) -> None:
     """Takes guards into what is compared, in place."""
-    for block in blocks:
-        for found in list(_guarded(block)):
-            at = Builder(BasicBlock())
-            candidate, best = found.choice.operands[1:]
-            other = at.select(found.guard, candidate, _worst(candidate.type, found.relation))
-            compare = at.fcmp if T.is_float(candidate.type) else at.icmp
-            better = compare(found.relation, other, best)
-            place = next(b for b in root.blocks if found.both in b.instructions).instructions
-            place[place.index(found.both) : place.index(found.both)] = at.block.instructions
-            found.choice.operands[1] = other
-            replace_operands((i for b in root.blocks for i in b.instructions), {found.both: better})
+    home = {i: block for block in root.blocks for i in block.instructions}
+    replaced: dict[Value, Value] = {}
+    for found in [f for block in blocks for f in _guarded(block)]:
+        if found.both in replaced:
+            continue
+        at = Builder(BasicBlock())
+        candidate, best = found.choice.operands[1:]
+        other = at.select(found.guard, candidate, worst(candidate.type, found.relation))
+        compare = at.fcmp if T.is_float(candidate.type) else at.icmp
+        found.choice.operands[1] = other
+        replaced[found.both] = compare(found.relation, other, best)
+        place = home[found.both].instructions
+        place[place.index(found.both) : place.index(found.both)] = at.block.instructions
+    replace_operands((i for b in root.blocks for i in b.instructions), replaced)
 
 
 def join_arms(root: Function, blocks: Collection[BasicBlock]) -> None:
@@ -91,7 +94,7 @@ def _arm(block: BasicBlock) -> tuple[BasicBlock, BasicBlock] | None:
 def _guarded(block: BasicBlock) -> Iterator[Guarded]:
     for choice in (i for i in block.instructions if isinstance(i, I.Select)):
         both, better, best = choice.operands
-        parts = _conjunction(both)
+        parts = _conjunction(both) if isinstance(better.type, T.FloatType | T.IntType) else None
         for compared, guard in (parts, parts[::-1]) if parts else ():
             if not isinstance(compared, I.Compare) or set(compared.operands) != {better, best}:
                 continue
@@ -113,13 +116,10 @@ def _conjunction(value: Value) -> tuple[Value, Value] | None:
             return None
 
 
-def _worst(type_: T.Type, relation: str) -> Value:
-    """What is better than nothing."""
-    greater = relation[-2:] == "gt"
-    if T.is_float(type_):
+def worst(type_: T.Type, relation: str) -> Value:
+    """What is better, as a relation says, than nothing."""
+    greater = "g" in relation
+    if not isinstance(type_, T.IntType):
         return const_float(type_, -inf if greater else inf)
-    assert isinstance(type_, T.IntType)
-    low, high = (
-        (-(1 << type_.bits - 1), (1 << type_.bits - 1) - 1) if relation[0] == "s" else (0, (1 << type_.bits) - 1)
-    )
-    return const_int(type_, low if greater else high)
+    low = -(1 << type_.bits - 1) if relation[0] == "s" else 0
+    return const_int(type_, low if greater else low + (1 << type_.bits) - 1)

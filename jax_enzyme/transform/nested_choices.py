@@ -18,16 +18,16 @@ replace the worst of all numbers by itself: nothing may belong to it then.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from math import inf
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_float, zero
+from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, Uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
+from jax_enzyme.transform.guarded_choices import worst
 from jax_enzyme.transform.rewriting import phis, replace_operands
 
 _STRICT = {"olt": "ogt", "ogt": "olt"}
@@ -182,8 +182,8 @@ def _goes_with(search: Search, leader: Search) -> bool:
 
 
 def _join(root: Function, loop: Loop, group: list[Search], leader: Search, relation: str) -> None:
-    worst = const_float(leader.held.type, -inf if relation[1] == "g" else inf)
-    starts: dict[Value, Value] = {s.held: worst if s is leader else zero(s.held.type) for s in group}
+    none = worst(leader.held.type, relation)
+    starts: dict[Value, Value] = {s.held: none if s is leader else zero(s.held.type) for s in group}
     if [leader.step_of(c) for c in leader.changes()] == [leader.held]:  # what it is about is asked below alone
         starts |= {c: next(v for v in c.operands[1:] if v not in s.steps) for s in group for c in s.changes()}
     replace_operands((i for b in loop.blocks for i in b.instructions), starts)

@@ -112,6 +112,18 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "the last address of those that a condition allows": Shared(
+        """void k(int n, const double *x, double *y) {
+  const double *last = x;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    const double *p = x + (int)(x[i] * 1000) % n;
+    if (x[i] < 1 && p > last) last = p;
+  }
+  for (int i = 0; i < n; i++) y[i] = i ? 0 : *last * *last;
+}""",
+        "",
+    ),
     "a place of a later iteration": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
