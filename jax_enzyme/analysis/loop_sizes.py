@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Polynomial
@@ -11,7 +11,8 @@ from jax_enzyme.analysis.trips import full_count, is_known_before
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
-from jax_enzyme.ir.values import int_value
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import SECTION
 
 CALL = 20
@@ -50,13 +51,13 @@ class LoopSizes:
 
     def each(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
         """About how many an iteration does."""
-        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own_instructions(loop) if of is None or i in of)
+        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in _own(loop) if of is None or i in of)
         return each + sum(self.work(child, of) for child in loop.children)
 
     def _expected(self, loop: Loop) -> int:
         """About how many iterations a loop has: those of triangles have half of the most. The most that data may say
         is mostly that of a type. All sections together are one iteration's instructions."""
-        if any(callee_name(i) == SECTION for i in own_instructions(loop)):
+        if any(callee_name(i) == SECTION for i in _own(loop)):
             return 1
         found = self.length(loop)
         if found is None:
@@ -77,19 +78,17 @@ class LoopSizes:
         iteration may lead past it, there is a loop without it as well."""
         if all(self.loops.dominators.dominates(child.header, latch) for latch in loop.latches):
             return True
-        inside = {i for block in loop.blocks for i in block.instructions}
+        inside: set[Value] = {i for block in loop.blocks for i in block.instructions}
+
+        def joined(part: Value) -> Sequence[Value]:
+            if part not in inside or part.type != T.I1 or not isinstance(part, I.BinaryOp | I.Select | I.Freeze):
+                return ()
+            return part.operands
+
         asked = [block.terminator.operands[0] for block in loop.own_blocks if len(block.successors) > 1]
-        for condition in asked:
-            parts = [condition]
-            while parts:
-                part = parts.pop()
-                if part not in inside and int_value(part) is None:
-                    return False
-                if part in inside and part.type == T.I1 and isinstance(part, I.BinaryOp | I.Select | I.Freeze):
-                    parts += part.operands
-        return True
+        return all(part in inside or int_value(part) is not None for part in reached(asked, joined))
 
 
-def own_instructions(loop: Loop) -> Iterator[I.Instruction]:
+def _own(loop: Loop) -> Iterator[I.Instruction]:
     """The instructions of a loop outside of loops in it."""
     return (i for b in loop.own_blocks for i in b.instructions)
