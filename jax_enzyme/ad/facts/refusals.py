@@ -59,7 +59,6 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
 from jax_enzyme.rules.table import Rules
 
-_WORD = 8
 _EXCHANGES = ("xchg", "fadd", "fsub")
 
 
@@ -295,21 +294,22 @@ class _Check:
         """Whether a pointer to numbers that vary is read where parts of one, which have no shadow, may be kept."""
         if load.type not in (T.PTR, T.I64) or not self._parts or not self._varied_memory(load):
             return False
-        places = self.points_to.within(load.operands[0]).items()
-        met = (
-            (here, at, size) for item, offsets in places for here in offsets for at, size in self._parts.get(item, ())
+        word, places = self._layout.store_size(load.type), self.points_to.within(load.operands[0])
+        return any(
+            overlap(here, word, at, size)
+            for item, offsets in places.items()
+            for here in offsets
+            for at, size in self._parts.get(item, ())
         )
-        return any(overlap(here, _WORD, at, size) for here, at, size in met)
 
     @cached_property
     def _parts(self) -> Mapping[MemoryObject, Collection[tuple[Congruence, int]]]:
         """Where integers are stored that are shorter than a pointer, and have bits of one."""
         found: dict[MemoryObject, dict[tuple[Congruence, int], None]] = {}
-        layout = self._layout
         for store in (i for i in self.points_to.instructions() if isinstance(i, I.Store)):
             value, pointer = store.operands
-            size = layout.store_size(value.type)
-            if size < _WORD and self._varied_memory(value):
+            size = self._layout.store_size(value.type)
+            if size < self._layout.store_size(T.PTR) and self._varied_memory(value):
                 for item, offsets in self.points_to.within(pointer).items():
                     found.setdefault(item, {}).update(((at, size), None) for at in offsets)
         return found
