@@ -49,11 +49,11 @@ exit:
 
 
 class Again:
-    """What it takes to run a function once more: the contents of buffers that it writes over, in a block of memory that
-    is made at the start, and a look at what it leaves."""
+    """What it takes to run a function once more, which is handed buffers as `careful` says: the contents of those that
+    it writes over, in a block of memory that is made at the start, and a look at what it leaves."""
 
-    def __init__(self, module: Module, buffers: tuple[Buffer, ...], at: Builder) -> None:
-        self._buffers = buffers
+    def __init__(self, module: Module, buffers: tuple[Buffer, ...], careful: tuple[Buffer, ...], at: Builder) -> None:
+        self._buffers, self.careful = buffers, careful
         self._calls = Declarations(module)
         kind = T.FunctionType(T.I64, (T.PTR,) * len(buffers))
         self.function = self._calls.function(CAREFUL, kind)

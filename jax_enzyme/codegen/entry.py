@@ -162,7 +162,7 @@ def _entry(
     at = Builder(start)
     bases = [at.load(T.PTR, at.offset(pointers, 8 * i), 8) for i in range(len(buffers))]
     steps = [at.load(T.I64, at.offset(strides, 8 * i), 8) for i in range(len(buffers))]
-    again = None if careful_buffers is None else Again(module, buffers, at)
+    again = None if careful_buffers is None else Again(module, buffers, careful_buffers, at)
     at.cond_br(at.icmp("slt", low, high), body, done)
 
     at = Builder(body)
@@ -183,11 +183,11 @@ def _entry(
     status = at.call(kernel, [*operands, team] if shares else operands)
     ends = [(status, body)]
     at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step if again is None else look)
-    if again is not None and careful_buffers is not None:
+    if again is not None:
         at = Builder(look)
         at.cond_br(again.is_needed(at, operands), careful, step)
         at = Builder(careful)
-        clear_all(careful_buffers)
+        clear_all(again.careful)
         ends.append((at.call(again.function, again.restored(at, operands)), careful))
         at.cond_br(at.icmp("ne", ends[-1][0], const_int(T.I64, 0)), failed, step)
 
