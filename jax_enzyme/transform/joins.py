@@ -18,6 +18,7 @@ follows from the thread's number alone, a phi would hide that it does, and it wo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence, Which
@@ -33,6 +34,7 @@ from jax_enzyme.ir.sameness import does_same, is_same
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, remove_dead, substitute
 
+_Pair: TypeAlias = tuple[Value, Value]
 _JOIN = "je.join"
 _WORDS = (
     "convergent", "nocallback", "nofree", "nosync", "nounwind", "willreturn", "memory(inaccessiblemem: readwrite)",
@@ -72,19 +74,26 @@ def _compute_behind(function: Function) -> None:
             first, *others = phi.operands
             alike = [reverse_post_order((first, other), _made_of) for other in others]
             if others and all(is_same(*pair) or _made_of(pair) for pairs in alike for pair in pairs):
-                made, copies = dict[tuple[Value, Value], Value](), list[I.Instruction]()
-                for pair in reversed(alike[0]):
-                    made[pair] = pair[0]
-                    if isinstance(copied := pair[0], I.Instruction) and not is_same(*pair):
-                        made[pair] = copy = with_operands(copied, [made[part] for part in _made_of(pair)])
-                        copies.append(copy)
-                block.instructions[len(phis(block)) : len(phis(block))] = copies
-                found[phi] = made[first, others[0]]
+                place = len(phis(block))
+                block.instructions[place:place], found[phi] = _again(alike[0])
     substitute(function, found)
     remove_dead(function)
 
 
-def _made_of(pair: tuple[Value, Value]) -> Sequence[tuple[Value, Value]]:
+def _again(pairs: Sequence[_Pair]) -> tuple[list[I.Instruction], Value]:
+    """The instructions that make a value which is equal to both of the first pair, and the value. Each pair comes
+    before what it is made of."""
+    made: dict[_Pair, Value] = {}
+    copies: list[I.Instruction] = []
+    for pair in reversed(pairs):
+        made[pair] = value = pair[0]
+        if isinstance(value, I.Instruction) and not is_same(*pair):
+            made[pair] = copy = with_operands(value, [made[part] for part in _made_of(pair)])
+            copies.append(copy)
+    return copies, made[pairs[0]]
+
+
+def _made_of(pair: _Pair) -> Sequence[_Pair]:
     """The operands of two addresses or conversions that are the same of these."""
     x, y = pair
     if not isinstance(x, I.GetElementPtr | I.Cast) or is_same(x, y) or not does_same(x, y):
