@@ -77,6 +77,8 @@ class _Whole:
 
 
 _Part = _Side | _Whole
+_Asked = dict[BasicBlock, list[_Part | None]]
+"""By blocks, what has to hold for each not to go to the latch; None for what is of no known form."""
 
 
 def narrow_guarded_loops(module: Module) -> None:
@@ -203,25 +205,24 @@ def _is_idle(function: Function, loop: Loop, counts: _Counted) -> bool:
     return not any(o in inside for i in outside for o in i.operands)
 
 
-def _guarded(function: Function, loop: Loop) -> tuple[_Counted, list[_Part | None]] | None:
-    """How a loop counts and what its iterations ask, where it can be narrowed and that is worth it."""
+def _guarded(function: Function, loop: Loop) -> tuple[_Counted, _Asked] | None:
+    """How a loop counts and what its iterations ask, in each block, where it can be narrowed and that is worth it."""
     test = loop.header.terminator
     if loop.children or loop.preheader is None or not isinstance(test, I.CondBranch):
         return None
     counts = _counted(loop)
     if counts is None or counts.count < _FEW or test.targets.count(loop.latches[0]) != 1:
         return None
-    parts = [part for block in _asking(loop) for part in _parts(loop, counts, block)]
-    if not any(isinstance(p, _Side) for p in parts) or not _is_idle(function, loop, counts):
+    asked = {block: list(_parts(loop, counts, block)) for block in _asking(loop)}
+    if not any(isinstance(p, _Side) for parts in asked.values() for p in parts) or not _is_idle(function, loop, counts):
         return None
-    return None if counts.count < _COPIED and _is_copy(loop) else (counts, parts)
+    return None if counts.count < _COPIED and _is_copy(loop) else (counts, asked)
 
 
-def _narrow(loop: Loop, counts: _Counted, parts: list[_Part | None]) -> None:
+def _narrow(loop: Loop, counts: _Counted, asked: _Asked) -> None:
     assert loop.preheader is not None
-    decided = [b for b in _asking(loop) if None not in _parts(loop, counts, b)]
     at = Builder.at_end(loop.preheader)
-    first, last = _range(at, counts, [p for p in parts if p is not None])
+    first, last = _range(at, counts, [p for parts in asked.values() for p in parts if p is not None])
     _enter(loop, at, first, last, counts.kept)
     kind = counts.phi.type
     highest = at.binary("sub", last, const_int(last.type, 1)) if counts.asks_last else last
@@ -229,7 +230,7 @@ def _narrow(loop: Loop, counts: _Counted, parts: list[_Part | None]) -> None:
     counts.exit.operands[1] = at.cast("trunc", end, kind)
     if not isinstance(start, Constant):
         counts.phi.operands[counts.phi.targets.index(loop.preheader)] = at.cast("trunc", start, kind)
-    for block in decided:
+    for block in (block for block, parts in asked.items() if None not in parts):
         work = _work(block, loop.latches[0])
         assert work is not None
         go_one_way(block, work)
