@@ -147,6 +147,7 @@ def with_regular_loops(function: ArrayFunction) -> ArrayFunction:
     show_rows(module)
     keep_failures_apart(module)
     module = flat(module, function.symbol)
+    show_attributes(module)
     return replace(function, module=module)
 
 

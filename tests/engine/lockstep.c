@@ -1,4 +1,5 @@
 /* Loops over points with loops inside: eight points at a time, where no point sees what another one leaves. */
+#include <complex.h>
 #include <math.h>
 
 #ifndef REAL
@@ -276,6 +277,21 @@ double rates(int n, int d, const double *start, const double *s, const double *z
             }
         }
         total += l[d - 1] * l[d / 2];
+    }
+    return total;
+}
+
+/* Waves through layers: products and quotients of complex numbers, of which `I * x` has 0 * x. */
+double films(int n, int d, const double *wave, const double *depth, const double *loss) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        double complex a = 1, b = 0.5;
+        for (int j = 0; j < d; j++) {
+            double complex m = 2 - I * loss[j], phase = m * depth[j] / (2 + wave[i]), next = a + b * I * phase / m;
+            b = 0.5 * (b + a * I * phase * m);
+            a = next;
+        }
+        total += creal(a / (a + 2 * b));
     }
     return total;
 }

@@ -12,7 +12,7 @@ import pytest
 import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.canonical import with_regular_loops
-from jax_enzyme.ir.arrays import Pullback
+from jax_enzyme.ir.arrays import Augmented, Pullback
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.lockstep import in_lockstep
@@ -100,6 +100,9 @@ TOGETHER = {
         u=D,
         q=D,
     ),
+    "films": _case(
+        "films", "n: i32, d: i32, wave: f64[n], depth: f64[d], loss: f64[d] -> f64", wave=35, depth=D, loss=D
+    ),
     "layers": _layers(),
     "looked up": _looked_up(),
     "left": _case("left", "n: i32, d: i32, a: f64[d], inout u: f64[d], inout y: f64[n]", a=D, u=D, y=33),
@@ -138,12 +141,12 @@ SYSTEMS = _case(
 )
 
 
-def _changes(row: Case, *, in_reverse: bool = False) -> bool:
-    """Whether anything runs in lockstep in a kernel, or in its reverse sweep alone."""
+def _changes(row: Case, sweep: type[Augmented | Pullback] | None = None) -> bool:
+    """Whether anything runs in lockstep in a kernel, or in one of its sweeps alone."""
     kernel = Specialised.of(row)
-    steps = (Pullback(kernel.vjp.wanted, kernel.vjp.seeded),) if in_reverse else ()
+    steps = () if sweep is None else (sweep(kernel.vjp.wanted, kernel.vjp.seeded),)
     function = derived.derived(kernel.program, kernel.signature, kernel.binding, steps, None)
-    regular = with_regular_loops(function) if in_reverse else function
+    regular = function if sweep is None else with_regular_loops(function)
     changed = in_lockstep(regular)
     verify(changed.module)
     return changed is not regular
@@ -191,16 +194,18 @@ def _check_values(row: Case, *given: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["columns", "distances", "rates"])
+@pytest.mark.parametrize("name", ["columns", "distances", "films", "rates"])
 def test_both_sweeps(name: str) -> None:
-    """That of `rates` has a triangle on the tape, of which numbers of iterations in lockstep lie side by side."""
-    assert _changes(TOGETHER[name], in_reverse=True)
+    """That of `rates` has a triangle on the tape, of which numbers of iterations in lockstep lie side by side; `films`
+    calls a quotient's helpers, whose attributes are in a group, and scales cotangents by the 0 of `I`."""
+    assert _changes(TOGETHER[name], Augmented)
+    assert _changes(TOGETHER[name], Pullback)
 
 
 def test_parts_of_memory_and_sums_in_each_others_places() -> None:
     """In one function, the forward sweep stores what all iterations share to one place of the tape."""
     assert _changes(SYSTEMS)
-    assert _changes(SYSTEMS, in_reverse=True)
+    assert _changes(SYSTEMS, Pullback)
     three_way.check(through_engine.subject(SYSTEMS), SYSTEMS)
 
 

@@ -27,7 +27,8 @@ _CONTRACTED = ("nsz", "contract")
 def added(builder: Builder, x: Value, y: Value) -> Value:
     """`x + y`, of numbers. Where a summand is scaled by several constants whose product is too large or too small, the
     sum may not be reassociated, nor one that it is part of: code generators merge it with that product to one
-    instruction, which has the flags of the sum, and then merge the constants."""
+    instruction, which has the flags of the sum, and then merge the constants. (What is scaled by 0, as products of
+    complex numbers have it, is 0 whatever is merged.)"""
     return builder.binary("fadd", x, y, _CONTRACTED if _out_of_range(x) or _out_of_range(y) else _SUM_FLAGS)
 
 
@@ -41,7 +42,7 @@ def _out_of_range(summand: Value) -> bool:
             return False
         scale *= factors[0]
         info = np.finfo(np.float32 if T.scalar(summand.type) == T.FLOAT else np.float64)
-        if not info.tiny <= abs(scale) <= info.max:
+        if scale != 0 and not info.tiny <= abs(scale) <= info.max:
             return True
         summand = summand.operands[_number(summand.operands[0]) is not None]
     return False
