@@ -471,6 +471,7 @@ double f(int n, const int *at, const double *x) {{
         " for (int k = 0; k < n; k++) *p[k] += 0x00100000; free(p);",
         "long *p = at[2] > 1 ? (long *)a + at[2] : (long *)a + 3; *p += 1L << 52;",
         "for (int t = 0; t < 2; t++) ((int *)a)[at[t]] ^= 0x80000000;",
+        "for (int t = 0; t < n; t++) { long *p = (long *)a + at[t % 3]; *p += 1L << 52; if (t & 1) *p -= 1L << 52; }",
         "s = ((int *)a)[at[0]] * 1e-9;",
         "((float *)a)[13] = (float)(x[0] * x[1]);",
         "s = ((float *)a)[13];",

@@ -468,12 +468,12 @@ def _lossy(source: I.Instruction, users: Uses, fields: NumberFields, known: Set[
     """The first instruction on each way from a number's digits to another number, memory or function: none where they
     are merely copied, or only decide, or go into something `known`."""
     pending: list[tuple[I.Instruction, I.Instruction | None]] = [(source, None)]
-    seen: set[Value] = set()
+    seen: set[tuple[Value, bool]] = set()  # a value may be merged of the number as it is and of what is computed of it
     while pending:
         value, computed = pending.pop()
-        if value in seen:
+        if (value, computed is None) in seen:
             continue
-        seen.add(value)
+        seen.add((value, computed is None))
         for user, index in users.get(value, ()):
             if decides(user) or takes_bits(user) or user in known:
                 continue
