@@ -174,7 +174,7 @@ class Activity:
                 self._work.changed(item)
 
     def _mark_stored(self, store: I.Instruction, pointer: Value, value: Value) -> None:
-        self._mark_objects(self._points_to.written(pointer), self.numbers.stored(store, pointer, value))
+        self._mark_objects(self._points_to.written(pointer), self.numbers.stored(store, value))
 
     def _mark_copied(self, call: I.CallBase) -> None:
         """Only where numbers that vary are among what is copied: a text beside a number may be copied alone."""

@@ -23,7 +23,7 @@ from typing import Literal, TypeAlias
 from jax_enzyme.analysis.accesses import accesses, clears
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
+from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Place
 from jax_enzyme.analysis.objects import MemoryObject, allocates_zeros, call_effect, is_copy
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
@@ -33,8 +33,7 @@ from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
-_Parts: TypeAlias = dict[MemoryObject, dict[Bytes, list[I.Instruction]]]
-_Node: TypeAlias = Value | tuple[MemoryObject, Bytes]
+_Node: TypeAlias = Value | Place
 """A value, or where one is stored."""
 _Fill: TypeAlias = T.Type | Literal["zeros"] | None
 """What memory is filled with: numbers or integers of a type, zeros, or anything."""
@@ -46,29 +45,18 @@ class KeptKinds:
     """Of the functions of one `PointsTo`."""
 
     def __init__(self, points_to: PointsTo, ranges: ByteRanges) -> None:
-        self._points_to, self._layout = points_to, ranges.layout
-        self._loads: _Parts = {}
-        self._stores: _Parts = {}
+        self._points_to, self._ranges = points_to, ranges
         self._read, self._filled = set[MemoryObject](), dict[MemoryObject, set[_Fill]]()
-        self._places: dict[I.Load, list[tuple[MemoryObject, Bytes]]] = {}
-        for function in points_to.functions:
-            for access in accesses(points_to, function, ranges.layout):
-                instruction = access.instruction
-                if isinstance(instruction, I.Load | I.Store):
-                    type_ = I.accessed_value(instruction).type
-                    for item, part in ranges.accessed(instruction, access.pointer, type_):
-                        known = self._loads if isinstance(instruction, I.Load) else self._stores
-                        known.setdefault(item, {}).setdefault(part, []).append(instruction)
-                        if isinstance(instruction, I.Load):
-                            self._places.setdefault(instruction, []).append((item, part))
-                elif not access.kills:
-                    self._read |= access.objects if access.reads else set()
-                    for item in access.objects if access.writes else ():
-                        self._filled.setdefault(item, set()).add(self._fill(instruction))
+        for access in (a for f in points_to.functions for a in accesses(points_to, f, ranges.layout)):
+            if not (access.kills or isinstance(access.instruction, I.Load | I.Store)):
+                self._read |= access.objects if access.reads else set()
+                for item in access.objects if access.writes else ():
+                    self._filled.setdefault(item, set()).add(self._fill(access.instruction))
 
     def are_at(self, item: MemoryObject, part: Bytes) -> bool:
         """Whether values of a part's kind may be kept where it is."""
-        is_read = item in self._read or item.is_given or any(_is_alike(part, p) for p in self._loads.get(item, ()))
+        loaded = self._ranges.loads.get(item, ())
+        is_read = item in self._read or item.is_given or any(_is_alike(part, p) for p in loaded)
         return is_read and self._are_stored(item, part)
 
     def _are_stored(self, item: MemoryObject, part: Bytes) -> bool:
@@ -86,18 +74,18 @@ class KeptKinds:
         fills = {*self._filled.get(item, ()), *_at_first(item)}
         if None in fills or ("zeros" in fills and (part.number or part.size < _WORD)):
             return True
-        sizes = {self._layout.store_size(kind) for kind in fills if isinstance(kind, T.FloatType)}
+        sizes = {self._ranges.layout.store_size(kind) for kind in fills if isinstance(kind, T.FloatType)}
         return part.size in sizes if part.number else any(T.is_int(kind) for kind in fills if isinstance(kind, T.Type))
 
     @remembered
     def _stored(self, item: MemoryObject, part: Bytes) -> tuple[Bytes, ...]:
         """What is stored that a part may be."""
-        return tuple(p for p in self._stores.get(item, ()) if _is_alike(part, p))
+        return tuple(p for p in self._ranges.stores.get(item, ()) if _is_alike(part, p))
 
     @cached_property
     def _is_own(self) -> Mapping[_Node, bool]:
         """Whether a value may be of its own kind, or one that is stored somewhere."""
-        places = [(item, part) for item, parts in self._stores.items() for part in parts]
+        places = [(item, part) for item, parts in self._ranges.stores.items() for part in parts]
         sources: dict[_Node, list[_Node]] = {}
         onward: dict[_Node, list[_Node]] = {}
         nodes = Reached[_Node](places)
@@ -124,9 +112,9 @@ class KeptKinds:
         """What decides about a value, or about what is stored at a place."""
         match node:
             case (item, part):
-                yield from (store.operands[0] for store in self._stores[item][part])
+                yield from (store.operands[0] for store in self._ranges.stores[item][part])
             case I.Load():
-                for item, part in self._places.get(node, ()):
+                for item, part in self._ranges.accessed(node):
                     yield from ((item, p) for p in self._stored(item, part))
             case I.Instruction() if isinstance(node, _COMPUTES) or I.merged(node):
                 yield from (I.merged(node) or node.operands)
@@ -135,7 +123,7 @@ class KeptKinds:
 
     def _is_filled(self, load: I.Load) -> bool:
         """Whether a load is of memory that is filled by other means than stores."""
-        places = self._places.get(load, ())
+        places = self._ranges.accessed(load)
         return not places or any(self._is_filled_with(item, part) for item, part in places)
 
 

@@ -11,10 +11,11 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import islice, product
 from math import gcd
+from typing import TypeAlias, TypeVar
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
 from jax_enzyme.analysis.extents import aligned, extent, inside, left, promised, room
@@ -29,6 +30,9 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
+from jax_enzyme.remembered import remembered
+
+A = TypeVar("A", I.Load, I.Store)
 
 WORD = 64
 """Bits of an integer in which a double has room."""
@@ -135,6 +139,9 @@ class Bytes:
         return replace(self, at=self.at + by, start=start)
 
 
+Place: TypeAlias = tuple[MemoryObject, Bytes]
+
+
 @dataclass(frozen=True)
 class Copied:
     """A copy from a place in one object to a place in another; None as `length`: of any length. `typed` says that it
@@ -231,8 +238,15 @@ class ByteRanges:
         self._module: Module = points_to.module
         self.layout = DataLayout(self._module)
 
-    def accessed(self, access: I.Instruction, pointer: Value, type_: T.Type) -> Iterator[tuple[MemoryObject, Bytes]]:
-        """What a load or store of a type touches in each object, number by number."""
+    @remembered
+    def accessed(self, access: I.Instruction) -> tuple[Place, ...]:
+        """What a load, a store or an atomic operation touches in each object, number by number."""
+        return tuple(self._accessed(access))
+
+    def _accessed(self, access: I.Instruction) -> Iterator[Place]:
+        touched = I.accessed(access)
+        assert touched is not None
+        pointer, type_ = touched
         source = accessed_type(self._module, access)
         typed = source is not None and T.is_float(source) == T.is_float(type_)
         start, member = self._start(pointer), typed and is_member(self._module, access)
@@ -247,6 +261,37 @@ class ByteRanges:
                 number = T.is_float(element)
                 part = Bytes(place, size, typed, number, first, grown=grown, on_tape=on_tape, member=member)
                 yield item, part if place == here else replace(part, promised=True)
+
+    @cached_property
+    def loads(self) -> Mapping[MemoryObject, Mapping[Bytes, Sequence[I.Load]]]:
+        """The loads of the program, by what they touch."""
+        return self._by_part(I.Load)
+
+    @cached_property
+    def stores(self) -> Mapping[MemoryObject, Mapping[Bytes, Sequence[I.Store]]]:
+        """Its stores."""
+        return self._by_part(I.Store)
+
+    def _by_part(self, kind: type[A]) -> dict[MemoryObject, dict[Bytes, list[A]]]:
+        found: dict[MemoryObject, dict[Bytes, list[A]]] = {}
+        for access in (i for i in self._points_to.instructions() if isinstance(i, kind)):
+            for item, part in self.accessed(access):
+                found.setdefault(item, {}).setdefault(part, []).append(access)
+        return found
+
+    @cached_property
+    def copies(self) -> Sequence[Copied]:
+        """All copies of memory of the program."""
+        calls = (i for i in self._points_to.instructions() if isinstance(i, I.CallBase) and is_copy(i))
+        return [copy for call in calls for copy in self.copied(call)]
+
+    @cached_property
+    def copies_of(self) -> Mapping[MemoryObject, Sequence[Copied]]:
+        """The same by what they copy."""
+        found: dict[MemoryObject, list[Copied]] = {}
+        for copy in self.copies:
+            found.setdefault(copy.item, []).append(copy)
+        return found
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""
@@ -431,23 +476,20 @@ class NumberBytes:
     def _given(self) -> dict[MemoryObject, OrderedSet]:
         """The numbers of the inputs: where the program accesses numbers; everywhere, where it never does. Of what is
         copied away, what it accesses as numbers in the copies, and in copies of these; all, where nothing tells."""
-        instructions = list(self._points_to.instructions())
-        copies = [c for i in instructions if isinstance(i, I.CallBase) and is_copy(i) for c in self.ranges.copied(i)]
-        away = [copy for copy in copies if copy.item in self._inputs]
+        away = [copy for copy in self.ranges.copies if copy.item in self._inputs]
         accessed: dict[MemoryObject, OrderedSet] = {}
-        for access in instructions:
+        for access in self._points_to.instructions():
             if not isinstance(access, I.Load | I.Store):
                 continue
-            value, pointer = I.accessed_value(access), access.operands[-1]
-            if away or not self._inputs.isdisjoint(self._points_to.of(pointer)):
-                for item, part in self.ranges.accessed(access, pointer, value.type):
+            if away or not self._inputs.isdisjoint(self._points_to.of(access.operands[-1])):
+                for item, part in self.ranges.accessed(access):
                     if part.number:
                         accessed.setdefault(item, {})[replace(part, typed=False)] = None
         found = {
             item: [Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size) for p in accessed.get(item, ())]
             for item in self._inputs
         }
-        self.ranges.carry_back(accessed, copies if away else ())
+        self.ranges.carry_back(accessed, self.ranges.copies if away else ())
         for copy in away:
             found[copy.item] += copy.sources(accessed.get(copy.to, ()))
         everywhere = [Bytes(ANY, 1, number=False, whole=True)]
@@ -455,11 +497,10 @@ class NumberBytes:
 
     # -- growing
 
-    def stored(self, store: I.Instruction, pointer: Value, value: Value) -> Collection[MemoryObject]:
+    def stored(self, store: I.Instruction, value: Value) -> Collection[MemoryObject]:
         """A number that varies, or its bits, is stored; the objects for which that is news."""
         guessed = T.is_int(value.type) and not self._are_bits(value, set())
-        parts = self.ranges.accessed(store, pointer, value.type)
-        return self._add((item, replace(part, guessed=guessed)) for item, part in parts)
+        return self._add((item, replace(part, guessed=guessed)) for item, part in self.ranges.accessed(store))
 
     def _are_bits(self, value: Value, seen: set[Value]) -> bool:
         """Whether an integer is the bits of a number, as far as that can be told."""
@@ -522,8 +563,7 @@ class NumberBytes:
     def are_words(self, access: I.Load | I.Store) -> bool:
         """Whether the numbers that vary under an access begin at multiples of a double's size, and itself at one of
         its own."""
-        pointer, type_ = access.operands[-1], I.accessed_value(access).type
-        places = self.ranges.accessed(access, pointer, type_)
+        places = self.ranges.accessed(access)
         return all(_is_multiple(part, part.size) and self._is_aligned(item) for item, part in places) and all(
             _is_multiple(number, _DOUBLE) for _, number in self._under(access)
         )
@@ -539,7 +579,7 @@ class NumberBytes:
         return all(o.size == _DOUBLE and self._has_room(item) for item, o in self._under(access))
 
     def _under(self, access: I.Load | I.Store) -> list[tuple[MemoryObject, Bytes]]:
-        parts = self.ranges.accessed(access, access.operands[-1], I.accessed_value(access).type)
+        parts = self.ranges.accessed(access)
         return [(item, other) for item, part in parts for other in self.of(item) if part.meets(other)]
 
     def _has_room(self, item: MemoryObject) -> bool:
@@ -548,7 +588,7 @@ class NumberBytes:
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[MemoryObject, Bytes, Bytes]]:
         is_pointer = T.is_pointer(load.type)
-        places = list(self.ranges.accessed(load, load.operands[0], load.type))
+        places = self.ranges.accessed(load)
         for item, part in places:
             for other in self.of(item):
                 is_told = part.typed and other.typed and other.number and load not in self._moved

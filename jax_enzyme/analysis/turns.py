@@ -167,11 +167,8 @@ class Turns:
     def _parts(self, access: Access) -> Iterator[tuple[MemoryObject, Bytes | None]]:
         instruction = access.instruction
         match instruction:
-            case I.Load() | I.Store():
-                type_ = I.accessed_value(instruction).type
-                yield from self._ranges.accessed(instruction, access.pointer, type_)
-            case I.AtomicRMW() | I.CmpXchg():
-                yield from self._ranges.accessed(instruction, access.pointer, instruction.operands[1].type)
+            case I.Load() | I.Store() | I.AtomicRMW() | I.CmpXchg():
+                yield from self._ranges.accessed(instruction)
             case _:
                 yield from ((item, None) for item in access.objects)
 

@@ -102,7 +102,7 @@ def test_numbers_that_are_copied_around_a_cycle() -> None:
     points_to = PointsTo(module, function_of(module))
     numbers = NumberBytes(points_to, frozenset(), id, lambda _: lambda *_: False, ())
     store = next(i for i in function_of(module).instructions() if isinstance(i, I.Store))
-    numbers.stored(store, store.operands[1], store.operands[0])
+    numbers.stored(store, store.operands[0])
     copies = [i for i in function_of(module).instructions() if isinstance(i, I.CallBase) and len(i.arguments) == 4]
     rounds = 0
     while any([numbers.copied(c) for c in copies]):
@@ -115,9 +115,7 @@ def test_numbers_that_are_copied_around_a_cycle() -> None:
 def test_all_lanes_of_a_long_vector_are_numbers() -> None:
     module = module_of("%v = load <96 x double>, ptr %x\nret void")
     load = named(module, "v")
-    parts = [
-        p for _, p in ByteRanges(PointsTo(module, function_of(module))).accessed(load, load.operands[0], load.type)
-    ]
+    parts = [p for _, p in ByteRanges(PointsTo(module, function_of(module))).accessed(load)]
     assert sorted(p.at.offset for p in parts) == [8 * i for i in range(96)]
     assert {p.size for p in parts} == {8}
 

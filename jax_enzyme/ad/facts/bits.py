@@ -15,7 +15,7 @@ means something for the number that is not known here:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import BITS, HELD, MADE, PARTS, Cause
@@ -28,7 +28,7 @@ from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied, Followed, OrderedSet
+from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, OrderedSet, Place
 from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.rounding import is_whole
@@ -39,7 +39,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Module, Uses, uses
-from jax_enzyme.ir.reach import led_to
+from jax_enzyme.ir.reach import led_to, reached
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
@@ -50,19 +50,9 @@ _ALL = 128
 _READS_NOTHING = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
 _MOVES = frozenset(
     "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze"
-    " fadd fsub fmul fdiv fneg fpext fptrunc".split()
+    " fadd fsub fmul fdiv fneg fpext fptrunc"
+    " bitcast extractelement insertelement shufflevector extractvalue insertvalue".split()
 )
-_VECTORS = frozenset("bitcast extractelement insertelement shufflevector extractvalue insertvalue".split())
-
-
-@dataclass(frozen=True)
-class _Trail:
-    """Values of one kind that were computed from others, and where they are kept."""
-
-    is_kind: Callable[[T.Type], bool]
-    values: set[Value]
-    stored: dict[MemoryObject, OrderedSet]
-    copies: Followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +131,13 @@ class BitChecks:
         every = list(self.points_to.instructions())
         loads = [i for i in every if isinstance(i, I.Load) and T.is_pointer(i.type) and numbers.may_be_read(i)]
         begin = {i for i in loads if numbers.may_be_in(i)}
-        lost = self._trail(T.is_pointer, begin.__contains__).stored if begin else {}
+        lost = self._trail(T.is_pointer, begin.__contains__)[1] if begin else {}
         for load in (i for i in every if isinstance(i, I.Load) and T.is_float(i.type)) if lost else ():
-            parts = self._ranges.accessed(load, load.operands[0], load.type)
+            parts = self._ranges.accessed(load)
             if any(part.meets(other) for item, part in parts for other in lost.get(item, ())):
                 yield load, PARTS
         made = [i for i in every if i.opcode == "bitcast" and T.is_float(i.type)]
-        values = self._trail(T.is_pointer, set(loads).__contains__).values if made and loads else set[Value]()
+        values = self._trail(T.is_pointer, set(loads).__contains__)[0] if made and loads else ()
 
         def may_be_number(pointer: Value) -> bool:
             return pointer in values or not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer))
@@ -196,24 +186,20 @@ class BitChecks:
 
     # -- integers that were computed from numbers
 
-    @property
-    def _computed(self) -> Set[Value]:
-        return self._followed.values
-
     @cached_property
-    def _followed(self) -> _Trail:
-        """Integers that were computed from numbers that vary, by rounding them in the end, and where they are kept."""
-        rounded = self._trail(T.is_float, self._rounds)
+    def _computed(self) -> Set[Value]:
+        """Integers that were computed from numbers that vary, by rounding them in the end."""
+        rounded, _ = self._trail(T.is_float, self._rounds)
 
         def begins(instruction: I.Instruction) -> bool:
             if isinstance(instruction, I.CallBase) or instruction.opcode in ("fptosi", "fptoui"):
                 given = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
-                return any(v in self.activity.varied or v in rounded.values for v in given)
+                return any(v in self.activity.varied or v in rounded for v in given)
             if instruction.opcode == "bitcast" and is_whole(instruction.operands[0]):
                 return instruction.operands[0] in self.activity.varied
             return False
 
-        return self._trail(T.is_int, begins)
+        return self._trail(T.is_int, begins)[0]
 
     def _rounds(self, instruction: I.Instruction) -> bool:
         """Is it a call that makes of a number that varies one that does not: `round`, `floor` and their like?"""
@@ -221,57 +207,55 @@ class BitChecks:
             return False
         return any(v in self.activity.varied for v in instruction.arguments)
 
-    def _trail(self, is_kind: Callable[[T.Type], bool], begins: Callable[[I.Instruction], bool]) -> _Trail:
-        """Integers, or numbers, that begin so, and all that is computed of them."""
-        trail = _Trail(is_kind, set(), {}, Followed(self._ranges))
-        before = -1
-        while before != (before := len(trail.values) + sum(map(len, trail.stored.values()))):
-            for instruction in self.points_to.instructions():
-                if isinstance(instruction, I.CallBase):
-                    self._follow_call(instruction, trail)
-                if instruction not in trail.values and self._goes_on(instruction, trail, begins):
-                    trail.values.add(instruction)
-        return trail
+    def _trail(
+        self, is_kind: Callable[[T.Type], bool], begins: Callable[[I.Instruction], bool]
+    ) -> tuple[Set[Value], Mapping[MemoryObject, OrderedSet]]:
+        """Integers, or numbers, that begin so, with all that is computed of them, and where they are kept."""
+        stored: dict[MemoryObject, OrderedSet] = {}
 
-    def _follow_call(self, call: I.CallBase, trail: _Trail) -> None:
-        """Such values as arguments, as results, and in memory that is copied."""
-        for callee in self.points_to.callees(call):
-            given = zip(callee.arguments, call.arguments, strict=False)
-            trail.values.update(p for p, v in given if v in trail.values and trail.is_kind(p.type))
-            ends = (b.terminator for b in callee.blocks)
-            if trail.is_kind(call.type) and any(
-                v in trail.values for e in ends if isinstance(e, I.Return) for v in e.operands
-            ):
-                trail.values.add(call)
-        if is_copy(call):
-            self._copy_computed(call, trail)
+        def onward(node: Value | Place) -> Iterator[Value | Place]:
+            if not isinstance(node, tuple):
+                yield from (v for v in self._handed_on.get(node, ()) if isinstance(v, tuple) or is_kind(v.type))
+                return
+            item, part = node
+            stored.setdefault(item, {})[part] = None
+            for other, loads in self._ranges.loads.get(item, {}).items():
+                yield from (load for load in loads if is_kind(load.type) and other.certainly_meets(part))
+            for copy in self._ranges.copies_of.get(item, ()):
+                moved = copy.moved(part)
+                place = None if moved is None else self._ranges.settled(copy.to, moved, stored.get(copy.to, {}))
+                if place is not None:
+                    yield copy.to, place
 
-    def _copy_computed(self, call: I.CallBase, trail: _Trail) -> None:
-        for item, part in trail.copies.moved(call, lambda item: trail.stored.get(item, ())):
-            known = trail.stored.setdefault(item, {})
-            if (settled := self._ranges.settled(item, part, known)) is not None:
-                known[settled] = None
+        begin = [i for i in self.points_to.instructions() if is_kind(i.type) and begins(i)]
+        found = reached(begin, onward)
+        return {value for value in found if not isinstance(value, tuple)}, stored
 
-    def _goes_on(self, instruction: I.Instruction, trail: _Trail, begins: Callable[[I.Instruction], bool]) -> bool:
-        if isinstance(instruction, I.Store):
-            value, pointer = instruction.operands
-            if value in trail.values:
-                for item, part in self._ranges.accessed(instruction, pointer, value.type):
-                    trail.stored.setdefault(item, {})[part] = None
-            return False
-        if not trail.is_kind(instruction.type):
-            return False
-        if begins(instruction):
-            return True
-        if isinstance(instruction, I.Load):
-            stored = trail.stored
-            parts = self._ranges.accessed(instruction, instruction.operands[0], instruction.type) if stored else ()
-            return any(part.certainly_meets(o) for item, part in parts for o in stored.get(item, ()))
-        first = 1 if isinstance(instruction, I.Select) else 0
-        computes = isinstance(instruction, I.CallBase) and not T.is_pointer(instruction.type)
-        moves = instruction.opcode in _MOVES or instruction.opcode in _VECTORS or computes
-        given = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands[first:]
-        return moves and any(v in trail.values for v in given)
+    @cached_property
+    def _handed_on(self) -> Mapping[Value, Sequence[Value | Place]]:
+        """What is computed of each value, what calls and functions get of it, and where it is stored."""
+        found: dict[Value, list[Value | Place]] = {}
+
+        def note(sources: Iterable[Value], result: Value | Place) -> None:
+            for source in sources:
+                found.setdefault(source, []).append(result)
+
+        for instruction in self.points_to.instructions():
+            match instruction:
+                case I.Store(operands=[value, _]):
+                    for place in self._ranges.accessed(instruction):
+                        note([value], place)
+                case I.CallBase():
+                    for callee in self.points_to.callees(instruction):
+                        for parameter, value in zip(callee.arguments, instruction.arguments, strict=False):
+                            note([value], parameter)
+                        note(callee.returned(), instruction)
+                    note(() if T.is_pointer(instruction.type) else instruction.arguments, instruction)
+                case _ if instruction.opcode in _MOVES:
+                    note(I.merged(instruction) or instruction.operands, instruction)
+                case _:
+                    pass
+        return found
 
     def _is_made(self, instruction: I.Instruction) -> bool:
         """Is it a number whose mantissa was computed as an integer?"""
@@ -291,9 +275,9 @@ class BitChecks:
         found: list[Value] = []
         for function in self.points_to.functions:
             found += [v for v in (*function.arguments, *function.instructions()) if v in self._computed]
-            for instruction in function.instructions():
-                for operand in instruction.operands:
-                    users.setdefault(operand, []).append(instruction)
+        for instruction in self.points_to.instructions() if found else ():
+            for operand in instruction.operands:
+                users.setdefault(operand, []).append(instruction)
         return fixpoint(found, lambda value: users.get(value, ()), _low_bits, _ALL)
 
     # -- parts of numbers
@@ -305,7 +289,7 @@ class BitChecks:
         if self._is_plain_integer(access):
             return None  # what is read there instead of it is told as the derivative runs
         of_numbers = value in self._computed or value in self.activity.varied
-        places = list(self._ranges.accessed(access, pointer, value.type))
+        places = self._ranges.accessed(access)
         for item, part in places:
             for other in self._others(item, access):
                 if self._in_frames and part.typed and other.typed and part.number == other.number:
@@ -349,21 +333,18 @@ class BitChecks:
     def _integers(self) -> Mapping[MemoryObject, list[Bytes] | None]:
         """Where integers are read of each object, directly; None where they may be read in other ways."""
         found: dict[MemoryObject, list[Bytes] | None] = {
-            item: None for item, buffer in self.numbers.items() if buffer.is_result
+            item: [part for part, loads in parts.items() if any(not T.is_float(load.type) for load in loads)]
+            for item, parts in self._ranges.loads.items()
         }
-        for function in self.points_to.functions:
-            for instruction in function.instructions():
-                match instruction:
-                    case I.Load() if not T.is_float(instruction.type):
-                        for item, part in self._ranges.accessed(instruction, instruction.operands[0], instruction.type):
-                            if (known := found.setdefault(item, [])) is not None:
-                                known.append(part)
-                    case I.AtomicRMW() | I.CmpXchg():
-                        found.update(dict.fromkeys(self.points_to.of(instruction.operands[0])))
-                    case I.CallBase() if call_effect(instruction) not in _READS_NOTHING:
-                        found.update(dict.fromkeys(reachable_objects(self.points_to, instruction)))
-                    case _:
-                        pass
+        found |= {item: None for item, buffer in self.numbers.items() if buffer.is_result}
+        for instruction in self.points_to.instructions():
+            match instruction:
+                case I.AtomicRMW() | I.CmpXchg():
+                    found.update(dict.fromkeys(self.points_to.of(instruction.operands[0])))
+                case I.CallBase() if call_effect(instruction) not in _READS_NOTHING:
+                    found.update(dict.fromkeys(reachable_objects(self.points_to, instruction)))
+                case _:
+                    pass
         return found
 
     def _concerns(self, access: I.Store | I.Load, value: Value, pointer: Value) -> bool:
@@ -398,34 +379,19 @@ class BitChecks:
     @cached_property
     def _read(self) -> Mapping[MemoryObject, OrderedSet]:
         """The numbers that the program reads of each object, by itself or by a copy of it."""
-        found: dict[MemoryObject, OrderedSet] = {}
-        copies: list[Copied] = []
-        for function in self.points_to.functions:
-            for instruction in function.instructions():
-                if isinstance(instruction, I.Load) and T.is_float(instruction.type):
-                    pointer = instruction.operands[0]
-                    for item, part in self._ranges.accessed(instruction, pointer, instruction.type):
-                        found.setdefault(item, {})[part] = None
-                elif isinstance(instruction, I.CallBase):
-                    self._note_call(instruction, found, copies)
-        for copy in copies:
-            found.setdefault(copy.to, {}).update(dict.fromkeys(self._declared(copy.to)))
-        self._ranges.carry_back(found, copies)
-        return found
-
-    def _note_call(
-        self,
-        call: I.CallBase,
-        found: dict[MemoryObject, OrderedSet],
-        copies: list[Copied],
-    ) -> None:
-        if is_copy(call):
-            copies += self._ranges.copied(call)
-        elif (routine := called_routine(call)) is not None:
-            for index in routine.floats:
-                if routine.reads(index):
+        found: dict[MemoryObject, OrderedSet] = {
+            item: dict.fromkeys(part for part, loads in parts.items() if any(T.is_float(load.type) for load in loads))
+            for item, parts in self._ranges.loads.items()
+        }
+        for call in (i for i in self.points_to.instructions() if isinstance(i, I.CallBase)):
+            if not is_copy(call) and (routine := called_routine(call)) is not None:
+                for index in filter(routine.reads, routine.floats):
                     for item, part in self._ranges.called(call.operands[index], routine.scalar):
                         found.setdefault(item, {})[part] = None
+        for copy in self._ranges.copies:
+            found.setdefault(copy.to, {}).update(dict.fromkeys(self._declared(copy.to)))
+        self._ranges.carry_back(found, self._ranges.copies)
+        return found
 
     # -- helpers
 

@@ -32,13 +32,8 @@ _OWN = ("stack", "heap")
 
 def numbers_under(activity: Activity, store: I.Store) -> frozenset[MemoryObject]:
     """The objects in which a number that varies may have a byte in common with what is stored."""
-    value, target = store.operands
     numbers = activity.numbers
-    return frozenset(
-        item
-        for item, part in numbers.ranges.accessed(store, target, value.type)
-        if any(map(part.meets, numbers.of(item)))
-    )
+    return frozenset(item for item, part in numbers.ranges.accessed(store) if any(map(part.meets, numbers.of(item))))
 
 
 def is_own(objects: Objects) -> bool:

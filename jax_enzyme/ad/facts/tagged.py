@@ -18,16 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from math import nan
-from typing import TypeAlias
 
 from jax_enzyme.analysis.accesses import clears
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import Bytes
+from jax_enzyme.analysis.number_bytes import Bytes, Place
 from jax_enzyme.analysis.number_fields import NumberFields
-from jax_enzyme.analysis.objects import MemoryObject, allocates_zeros, is_copy
+from jax_enzyme.analysis.objects import allocates_zeros
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -36,7 +35,6 @@ from jax_enzyme.ir.module import Uses
 from jax_enzyme.ir.reach import Reached, led_to, reached
 from jax_enzyme.ir.values import Constant, ConstantFloat, Value, int_value
 
-_Place: TypeAlias = tuple[MemoryObject, Bytes]
 _CONVERSIONS = ("sitofp", "uitofp")
 _LEAST_NORMAL, _LEAST_NORMAL_FLOAT = 2.0**-1022, 2.0**-126
 _WORD = 8
@@ -84,47 +82,39 @@ class PlainWords:
     once, no two types share a place, but seem to."""
 
     def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool, shorter: Set[I.Load]) -> None:
-        self._numbers = activity.numbers
+        self._ranges = ranges = activity.numbers.ranges
         self._onward: dict[Value, list[I.Instruction]] = {}
-        self._loads: dict[MemoryObject, dict[Bytes, list[I.Load]]] = {}
-        written: dict[MemoryObject, dict[Bytes, None]] = {}
-        places: dict[_Place, None] = {}
+        self._loads = {
+            item: {part: own for part, loads in parts.items() if (own := [i for i in loads if _is_word(i)])}
+            for item, parts in ranges.loads.items()
+        }
+        places = dict.fromkeys((item, part) for item, parts in ranges.stores.items() for part in parts)
         every = [i for i in points_to.instructions() if isinstance(i, I.Store) or _is_word(i)]
         for instruction in every:
             for operand in I.merged(instruction) or instruction.operands:
                 self._onward.setdefault(operand, []).append(instruction)
-            for item, part in self._accessed(instruction):
-                if isinstance(instruction, I.Load):
-                    self._loads.setdefault(item, {}).setdefault(part, []).append(instruction)
-                    continue
-                places[item, part] = None
-                if not in_frames and T.is_int(instruction.operands[0].type):
-                    written.setdefault(item, {})[part] = None
-        self._copies: dict[MemoryObject, dict[MemoryObject, None]] = {}
         cleared = [item for item in points_to.objects.values() if allocates_zeros(item.site)]
         for call in points_to.instructions():
             if isinstance(call, I.CallBase) and clears(call):
                 cleared += points_to.of(call.operands[0])
-            for copy in self._numbers.ranges.copied(call) if isinstance(call, I.CallBase) and is_copy(call) else ():
-                self._copies.setdefault(copy.item, {})[copy.to] = None
-                places.update(dict.fromkeys((copy.to, anywhere) for anywhere in _ANYWHERE.values()))
-        parted = [
-            load
-            for item, parts in self._loads.items()
-            for part, loads in parts.items()
-            if _is_parted(part, (*self._numbers.of(item), *written.get(item, ())))
-            for load in loads
-            if load not in shorter
-        ]
+        for copy in ranges.copies:
+            places.update(dict.fromkeys((copy.to, anywhere) for anywhere in _ANYWHERE.values()))
+        parted: list[Value | Place] = []
+        for item, parts in self._loads.items():
+            stores = {} if in_frames else ranges.stores.get(item, {})
+            integers = (part for part, own in stores.items() if any(T.is_int(i.operands[0].type) for i in own))
+            others = (*activity.numbers.of(item), *integers)
+            of_parts = (loads for part, loads in parts.items() if _is_parted(part, others))
+            parted += (load for loads in of_parts for load in loads if load not in shorter)
         self._parted = reached(parted, self._moved_on)
         varied = [i for i in every if T.is_int(i.type) and i in activity.varied]
         of_bits = reached(varied, lambda value: [i for i in self._onward.get(value, ()) if T.is_int(i.type)])
-        integers = [v for v in self._onward if _is_integer(v) and v not in of_bits]
-        held = (v.operands[0] for v in integers if isinstance(v, I.Cast) and v.opcode == "bitcast")
+        plain_ones = [v for v in self._onward if _is_integer(v) and v not in of_bits]
+        held = (v.operands[0] for v in plain_ones if isinstance(v, I.Cast) and v.opcode == "bitcast")
         of_cleared = (own for item in dict.fromkeys(cleared) for own in self._loads.get(item, {}).items())
         zeros = [load for part, loads in of_cleared for load in loads if part.size == _WORD]
         # A counter is kept as a number where one shares its place, and may start in memory that is cleared.
-        plain = Reached[Value | _Place]([*integers, *held, *zeros])
+        plain = Reached[Value | Place]([*plain_ones, *held, *zeros])
         for value in plain:
             plain.add(self._moved_on(value))
             computed = [] if isinstance(value, tuple | Constant) else self._onward.get(value, ())
@@ -137,22 +127,19 @@ class PlainWords:
         number = word.operands[0] if isinstance(word, I.Cast) else word
         return word not in self._parted and number in self._beside
 
-    def _moved_on(self, value: Value | _Place) -> Iterator[Value | _Place]:
+    def _moved_on(self, value: Value | Place) -> Iterator[Value | Place]:
         """The same word, merged with others, stored at a place, or read where that may be."""
         if isinstance(value, tuple):
             item, part = value
             yield from (load for other, own in self._loads.get(item, {}).items() if part.meets(other) for load in own)
-            yield from ((to, _ANYWHERE[part.size]) for to in self._copies.get(item, ()) if part.size in _ANYWHERE)
+            copies = self._ranges.copies_of.get(item, ()) if part.size in _ANYWHERE else ()
+            yield from ((copy.to, _ANYWHERE[part.size]) for copy in copies)
             return
         for user in self._onward.get(value, ()):
             if isinstance(user, I.Store) and value is user.operands[0]:
-                yield from self._accessed(user)
+                yield from self._ranges.accessed(user)
             elif I.merged(user) or user.opcode == "bitcast":
                 yield user
-
-    def _accessed(self, access: I.Instruction) -> Iterator[_Place]:
-        if isinstance(access, I.Load | I.Store):
-            yield from self._numbers.ranges.accessed(access, access.operands[-1], I.accessed_value(access).type)
 
 
 def _is_parted(part: Bytes, others: Iterable[Bytes]) -> bool:
