@@ -4,9 +4,10 @@
         for (j = 0; j < 16; j++) s[i] += w[i][j] * h[j];            for j: h_[j] += w[i][j] * g; w_[i][j] += h[j] * g;
 
 LLVM unrolls loops of a few iterations before it would make vectors of them, and then finds vectors elsewhere: of the
-loop around, whose iterations read and write in columns, one number at a time. In reverse what was a sum in the order
-of the source is no more, so that a loop may be a row there alone. What is found in a kernel is noted where derivatives
-take it over.
+loop around, whose iterations read and write in columns, one number at a time. Once they are vectors they may be
+unrolled: what a loop around them goes on with stays in registers then. In reverse what was a sum in the order of the
+source is no more, so that a loop may be a row there alone. What is found in a kernel is noted where derivatives take it
+over.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def show_rows(module: Module) -> None:
     for block in (b for function in module.functions.values() for b in function.blocks):
         for branch in block.instructions[-1:]:
             if any(kind == ROW for kind, _ in branch.metadata):
-                ask(module, branch, "disable")
+                ask(module, branch, "late")
                 branch.metadata = [(kind, node) for kind, node in branch.metadata if kind not in (ROW, ROW_BACK)]
 
 

@@ -20,12 +20,18 @@ def properties(module: Module, branch: Instruction) -> list[MDValue]:
     return module.metadata[node.number].operands[1:] if isinstance(node, MDRef) else []
 
 
-def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable"] = "full") -> None:
-    """Asks, in place, to unroll the loop that a branch closes: altogether, so many iterations at a time, or not."""
-    words: list[MDValue] = [MDString(f"llvm.loop.unroll.{'count' if isinstance(how, int) else how}")]
+def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable", "late"] = "full") -> None:
+    """Asks, in place, to unroll the loop that a branch closes: altogether, so many iterations at a time, not at all, or
+    not before its iterations are vectors: what is said of the loop does not go on to that of vectors then."""
+    word = "count" if isinstance(how, int) else "disable" if how == "late" else how
+    words: list[MDValue] = [MDString(f"llvm.loop.unroll.{word}")]
     if isinstance(how, int):
         words.append(MDConstant(ConstantInt(T.I32, how)))
-    own = add_loop(module, properties(module, branch), [MDNode(operands=words)])
+    said = [MDNode(operands=words)]
+    if how == "late":
+        done = MDNode(operands=[MDString("llvm.loop.isvectorized"), MDConstant(ConstantInt(T.I32, 1))])
+        said.append(MDNode(operands=[MDString("llvm.loop.vectorize.followup_all"), done]))
+    own = add_loop(module, properties(module, branch), said)
     branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]
 
 

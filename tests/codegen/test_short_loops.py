@@ -13,6 +13,7 @@ from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Vjp
+from jax_enzyme.ir.reader import parse
 from tests.support.engine import agree, native, three_way
 from tests.support.native import call
 
@@ -169,7 +170,8 @@ def test_places_that_a_branch_chooses_among_small_local_arrays_are_values() -> N
 
 
 def test_rows_in_reverse_are_vectors_of_their_own() -> None:
-    """Not unrolled, which would leave columns of `w_bar` to the loop around; the value's sums keep their order."""
+    """Unrolled behind the vectoriser, not before, which would leave columns of `w_bar` to the loop around; the value's
+    sums keep their order."""
     source = """
     void k(int n, const double *w, const double *h, double *y) {
         for (int i = 0; i < n; i++) {
@@ -182,7 +184,10 @@ def test_rows_in_reverse_are_vectors_of_their_own() -> None:
     step = Vjp((True, True, False), (False, False, True))
     reverse = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,))
     text = optimised_text(entry_module(reverse))
-    assert "masked.scatter" not in text and (not host().has("avx") or "store <" in text)
+    assert "masked.scatter" not in text
+    if host().has("avx"):
+        nests = [loop.parent for f in parse(text).functions.values() if f.blocks for loop in Loops.of(f)]
+        assert "store <" in text and not any(nests)
     agree(three_way(kernel, [np.linspace(-1, 1, 512).reshape(32, 16), np.linspace(0.1, 1, 16)]))
 
 
