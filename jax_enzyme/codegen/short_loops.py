@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -27,7 +28,7 @@ from jax_enzyme.codegen.short_nests import LONG, is_longer, nests_to_unroll
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.loop_hints import ask, is_spoken_of
 
 _ITERATIONS = 4
@@ -35,7 +36,7 @@ _INNER_ITERATIONS = 8
 """The same for loops in loops, without branches: what is left may be made vectors of the loop around, as a filter of
 five by five."""
 _INSTRUCTIONS = 200
-"""Of all iterations together."""
+"""Of all iterations together, but for what is a constant in each of them."""
 _LOCAL_INSTRUCTIONS = 512
 _LOCAL_BYTES = 256
 """The same for loops over local arrays of so many bytes at most, in longer loops, that call nothing: calls are better
@@ -87,15 +88,41 @@ def _innermost(module: Module, recurrences: Recurrences, layout: DataLayout) -> 
         if body > _LOCAL_INSTRUCTIONS or is_spoken_of(module, loop.latches[0].terminator):
             continue  # before any time is spent on how often it runs
         is_local = _goes_over_locals(layout, loop)
+        left = _left(loop) if body <= _INSTRUCTIONS else body
         again = recurrences.repeats(loop) if is_local or body <= _INSTRUCTIONS else None
         if again is None or again < 0:
             continue
         most = _INNER_ITERATIONS if loop.parent is not None and len(loop.blocks) == 1 else _ITERATIONS
-        if again < most and (again + 1) * body <= _INSTRUCTIONS:
+        if again < most and (again + 1) * left <= _INSTRUCTIONS:
             short.add(loop)
         elif is_local and again < LONG and (again + 1) * body <= _LOCAL_INSTRUCTIONS:
             local.add(loop)
     return short, local
+
+
+def _left(loop: Loop) -> int:
+    """How many instructions of an innermost loop are left in an iteration whose number is a constant: not those that
+    compute with it alone, nor choices that it decides, as between the weights of the eight corners of a cell."""
+    known: set[Value] = set()
+    left = 0
+    for instruction in (i for block in loop.blocks for i in block.instructions):
+        match instruction:
+            case I.Phi():
+                ends = loop.ends(instruction)
+                is_known = (
+                    ends is not None and isinstance(ends[0], Constant) and step_to(ends[1], instruction) is not None
+                )
+            case I.Select() if instruction.operands[0] in known:
+                continue
+            case I.BinaryOp() | I.Cast() | I.Compare() | I.Select():
+                is_known = all(o in known or isinstance(o, Constant) for o in instruction.operands)
+            case _:
+                is_known = False
+        if is_known:
+            known.add(instruction)
+        else:
+            left += 1
+    return left
 
 
 def _leaves_no_loop(recurrences: Recurrences, loop: Loop, gone: set[Loop]) -> bool:

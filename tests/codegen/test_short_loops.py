@@ -58,6 +58,32 @@ def test_nests_go_as_far_as_they_are_short() -> None:
     agree(three_way(kernel, [np.linspace(-1, 2, 9).reshape(3, 3)]))
 
 
+@pytest.mark.parametrize(("bits", "expected"), [("u", 1), ("(u ^ (int)t[i])", 2)], ids=["the number", "data"])
+def test_what_the_number_of_an_iteration_decides_counts_for_nothing(bits: str, expected: int) -> None:
+    """The eight corners of a cell: with the number of the corner all weights and places are chosen."""
+    source = f"""
+    double k(int m, const double *t, const double *a) {{
+        double s = 0;
+        for (int i = 0; i < m; i++) {{
+            int q = (int)(t[i] * 4);
+            double f = t[i] * 4 - q, g = f * f, h = f * g, value = 0, other = 0;
+            for (int u = 0; u < 8; u++) {{
+                int b = {bits}, x = b >> 2 & 1, y = b >> 1 & 1, z = b & 1, c = ((q + x) * 5 + q + y) * 5 + q + z;
+                double w = (x ? f : 1 - f) * (y ? g : 1 - g) * (z ? h : 1 - h);
+                value += w * a[c];
+                other += w * (a[124 - c] - w) * f;
+            }}
+            s = s * other + value;
+        }}
+        return s;
+    }}"""
+    kernel = native(source, "k", "m: i32, t: f64[m], a: f64[125] -> f64", {"m": 20}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    agree(three_way(kernel, [np.linspace(0.01, 0.97, 20), np.linspace(-1, 2, 125)]))
+
+
 @pytest.mark.parametrize(("n", "expected"), [(9, 1), (17, 3), (33, 3)])
 def test_loops_over_small_local_arrays_go_inside_others(n: int, expected: int) -> None:
     source = f"""
