@@ -44,11 +44,14 @@ from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.inlining import recursive_functions
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 _STRIP = 128
 _WHOLE = 256
 """So many iterations make one strip, where their number is known."""
+_SHORT = 64
+"""A loop of so many iterations may be unrolled by LLVM before it would make vectors of it."""
 _BYTES = 1 << 14
 """Of local memory for one loop: half of the nearest cache."""
 _ENDS = (I.Branch, I.CondBranch, I.Switch)
@@ -99,7 +102,9 @@ class _Function:
             rows.run(loop, length)
         for loop, length in lengths:
             if (parts := self._parts(loop)) is not None:
-                _Split(self._function, loop, parts, length, self._memory(parts.kept)).run()
+                first = _Split(self._function, loop, parts, length, self._memory(parts.kept)).run()
+                if isinstance(length, int) and length <= _SHORT:
+                    ask(self._module, first, "disable")
 
     def _memory(self, kept: tuple[I.Instruction, ...]) -> dict[I.Instruction, Value]:
         """Where a strip of each is: the same memory for all loops, which run one after the other."""
@@ -210,7 +215,8 @@ class _Split:
         self._memory = memory
         self._copies: dict[Value, Value] = {}
 
-    def run(self) -> None:
+    def run(self) -> I.Instruction:
+        """What closes the loop of what comes first."""
         loop, before = self._loop, self._loop.preheader
         assert before is not None
         (latch,), (left_to,) = loop.latches, loop.exits
@@ -233,6 +239,7 @@ class _Split:
         index = self._function.blocks.index(loop.header)
         self._function.blocks[index:index] = [strip, *first, between]
         self._function.blocks.insert(1 + self._function.blocks.index(latch), behind)
+        return next(b.terminator for b in first if between in b.successors)
 
     def _strip(self, at: Builder, before: BasicBlock) -> tuple[dict[I.Phi, Value], I.Phi | None, Value]:
         """What the counters and sums of the loop are at the start of a strip, how many iterations are done, and how

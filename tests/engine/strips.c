@@ -117,3 +117,14 @@ double springs(int n, int m, const int *ends, const double *x, double *f) {
     free(length);
     return total;
 }
+
+/* Units whose sum, in the order of the source, is what all of the next step see. */
+double units(int n, int m, const double *a, const double *w) {
+    double y = 0.1;
+    for (int t = 0; t < n; t++) {
+        double s = 0;
+        for (int j = 0; j < m; j++) s += w[j] * tanh(a[j] * y);
+        y = s;
+    }
+    return y;
+}

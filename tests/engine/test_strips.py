@@ -10,7 +10,10 @@ import pytest
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.long_loops import root_of
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.codegen.strips import compute_early, reads_where_data_say
+from jax_enzyme.codegen.vector_math import vector_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from tests.kernels.case import Case
@@ -58,6 +61,12 @@ CASES = {
     "tabled anew": _tabled("tabled_anew", 1.3),
     "arms": _tabled("arms", -1.3),
     "recorded": _case("recorded", "n: i32, x: f64[n], out r: f64[n], inout z: f64[n] -> f64", x=40, z=40),
+    "units": Case(
+        "units",
+        "n: i32, m: i32, a: f64[m], w: f64[m] -> f64",
+        lambda r: {"n": 4, "a": r.normal(size=16), "w": r.normal(size=16)},
+        file=OWN,
+    ),
     "stages": _case("stages", "n: i32, c: f64, inout y: f64[n * 64]", y=192, c=()),
 }
 
@@ -103,6 +112,14 @@ def test_sums_keep_their_order(n: int) -> None:
 )
 def test_loops(row: Case, loops: int) -> None:
     assert len(_loops(row).all) == loops
+
+
+@pytest.mark.skipif("tanh" not in vector_functions(), reason="no vector math")
+def test_short_ones_are_vectors() -> None:
+    """LLVM would unroll what comes first in a loop of 16 iterations, and call `tanh` for one number after the other."""
+    kernel = Specialised.of(CASES["units"])
+    function = derived.regular(kernel.program, kernel.signature, kernel.binding, None)
+    assert "v_tanh(" in optimised_text(entry_module(function))
 
 
 @pytest.mark.parametrize(("name", "adds"), [("springs", True), ("newton", False), ("forces", False)])
