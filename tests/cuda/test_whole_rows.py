@@ -42,8 +42,12 @@ _CASES = {
     "columns of memory": Case(
         """int y = blockIdx.x * 16 + threadIdx.x, x = blockIdx.y * 4 + threadIdx.y;
         if (x < w && y < h) v[y * w + x] = c * u[y * w + x];""",
-        {80, _W},
+        {_H, _W},
         ("(h+15)//16", "(w+3)//4"),
+    ),
+    "the next number, by conditions in turn": Case(
+        f"{_INDICES} if (y > h - 1) return; c *= u[y * w]; if (x < w - 1) v[y * w + x] = c * u[y * w + x + 1];",
+        {_H, _W - 1},
     ),
     "sums of other threads": Case(f"{_INDICES} if (x < w && y < h) atomicAdd(v + x, c * u[y * w + x]);", {5, 16}),
 }
@@ -54,6 +58,8 @@ def _plain(name: str, c: jax.Array, u: jax.Array) -> jax.Array:
         return c * u
     if name == "sums of other threads":
         return jnp.zeros_like(u).at[0].set(c * u.sum(0))
+    if name == "the next number, by conditions in turn":
+        return jnp.zeros_like(u).at[:, :-1].set(c * u[:, :1] * u[:, 1:])
     inner = u[1:-1, :-2] * u[1:-1, 2:] + c * (u[:-2, 1:-1] - u[2:, 1:-1])
     if name != "a stencil with borders":
         inner = jnp.where(jnp.arange(1, _W - 1) % 16 == 3, 2 * inner, inner)

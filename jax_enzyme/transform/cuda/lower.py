@@ -23,6 +23,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare, only_reached
+from jax_enzyme.ir.pass_managers import PLACES_STAY
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
@@ -392,4 +393,4 @@ def _cleaned(module: Module, symbol: str) -> Module:
     kernel.attributes = ("nounwind",)
     for argument in kernel.arguments:
         argument.attributes = tuple(w for w in argument.attributes if w.startswith(("noalias", "byval", marks.ALIASED)))
-    return optimise_meetings(module, _meets, _differs)
+    return optimise_meetings(module, _meets, _differs, settings=PLACES_STAY)

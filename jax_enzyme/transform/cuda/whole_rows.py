@@ -10,24 +10,30 @@ are short for a processor; their ends are neither those of an array nor the same
 an array's (`if (x == 0 || x == w - 1)`) is asked of every number, and neighbours' cotangents are added one after the
 other (`ad.plan.late_sums`).
 
+Threads that do nothing, since all ask first whether they are within the array, are no part of such rows: of 1024
+threads of which those from 1000 on return at once, a row has 1000.
+
 Rows go along the axis along which memory is contiguous (`axis_order`). Blocks stay where they save memory from being
 read again: in kernels with long loops, and where rows along no axis go along memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
+from jax_enzyme.analysis.guards import INVERSE, known_with
 from jax_enzyme.analysis.objects import is_memory_free
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.axis_order import fastest_axis, goes_along
+from jax_enzyme.transform.cuda.uniform import speculatable
 from jax_enzyme.transform.rewriting import substitute
 
 _FEWEST_ROWS = 64
@@ -57,6 +63,8 @@ def join_rows(module: Module, kernel: Function, shape: Shape) -> Shape:
         if numbers is None:
             return shape
         found.append({(marks.THREADS if axis == row else marks.BLOCKS)[axis]: numbers})
+    extents = _busy(kernel, [sums for numbers in found for sums in numbers.values()], extents)
+    along = extents[row]
     at = Builder.on_top(kernel)
     changed: dict[Value, Value] = {}
     for numbers, extent in zip(found, extents, strict=True):
@@ -69,6 +77,36 @@ def join_rows(module: Module, kernel: Function, shape: Shape) -> Shape:
     x, y, z = (1 if axis == row else extent for axis, extent in enumerate(extents))
     threads = (along, 1, 1), (1, along, 1), (1, 1, along)
     return replace(shape, grid=(x, y, z), block=threads[row])
+
+
+def _busy(kernel: Function, numbers: list[list[Value]], extents: list[int]) -> list[int]:
+    """How many threads along each axis do something, at least one: the first ones, which the kernel's first conditions
+    do not send to its end."""
+    axis_of = {number: axis for axis, of_axis in enumerate(numbers) for number in of_axis}
+    busy = list(extents)
+    for condition, holds in _first_conditions(kernel):
+        if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+            continue
+        number, limit = condition.operands[0], int_value(condition.operands[1])
+        while isinstance(number, I.Cast) and number.opcode in ("zext", "sext"):
+            number = number.operands[0]
+        order = (condition.predicate if holds else INVERSE[condition.predicate])[-2:]
+        if number in axis_of and limit is not None and limit > 0 and order in ("lt", "le"):
+            axis = axis_of[number]
+            busy[axis] = min(busy[axis], limit + (order == "le"))
+    return busy
+
+
+def _first_conditions(kernel: Function) -> Iterator[tuple[Value, bool]]:
+    """What has to hold for a thread to do anything."""
+    block, passed = kernel.entry, set[BasicBlock]()
+    while block not in passed and all(map(speculatable, block.instructions[:-1])):
+        ends = [isinstance(target.instructions[0], I.Return) for target in block.successors]
+        if len(ends) != 2 or sum(ends) != 1:
+            return
+        yield from known_with(block.terminator.operands[0], ends[1])
+        passed.add(block)
+        block = block.successors[ends[0]]
 
 
 def _is_alone(kernel: Function) -> bool:
