@@ -133,3 +133,21 @@ def test_halves_of_shared_memory_that_take_turns(rounds: str) -> None:
     }}"""
     kernel = native(source, "n: i32, x: f64[n], w: i32[1], out y: f64[n]", {"n": 16}, 16)
     agree(three_way(kernel, [np.linspace(0.2, 1.1, 16), np.array([4], np.int32)]))
+
+
+def test_the_half_of_shared_memory_that_a_loop_ends_with() -> None:
+    """An index computes which half is whose; the address of the last one is used behind the loop."""
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[2][16];
+      int i = threadIdx.x, half = 0;
+      s[0][i] = x[i];
+      __syncthreads();
+      for (int m = 1; m < n; m *= 2) {
+        s[half ^ 1][(i + m) % n] = sin(s[half][i]) * s[half][i ^ m];
+        half ^= 1;
+        __syncthreads();
+      }
+      y[i] = s[half][i] * s[half][n - 1 - i];
+    }"""
+    kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 16}, 16)
+    agree(three_way(kernel, [np.linspace(0.2, 1.1, 16)]))

@@ -9,7 +9,8 @@
               %p = getelementptr i8, ptr @s, i64 %o
               load double, ptr %p
 
-A tape on a device has numbers in it and no addresses: of these reverse keeps the offsets.
+The same where the loop computes an address of the variable that is used behind it (`s[i ^ 1]`). A tape on a device has
+numbers in it and no addresses: of these reverse keeps the offsets.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def name_offsets(module: Module) -> None:
 
 
 def _turns(function: Function) -> dict[Value, list[I.Phi]]:
-    """The phis of addresses of one variable alone, for each variable two addresses of which take turns."""
+    """The phis of addresses of one variable alone, for each variable two addresses of which take turns, or one of which
+    leaves a loop."""
     found: dict[Value, list[I.Phi]] = {}
     taken: set[Value] = set()
     for block in function.blocks:
@@ -44,7 +46,7 @@ def _turns(function: Function) -> dict[Value, list[I.Phi]]:
             base = bases.pop() if len(bases) == 1 else None
             if isinstance(base, Argument | GlobalVariable):
                 found.setdefault(base, []).append(phi)
-                if any(v in own and v is not phi for v in phi.operands):
+                if len(phi.operands) == 1 or any(v in own and v is not phi for v in phi.operands):
                     taken.add(base)
     return {base: found[base] for base in found if base in taken}
 
