@@ -135,6 +135,7 @@ ELSEWHERE = {
     "transform.cuda.flags:_MOST_COPIED": _SPEED,
     "transform.cuda.lockstep:_ROUNDS": "fewer races are seen: what is run is an example",
     "transform.cuda.lockstep:_STEPS": "the same",
+    "transform.cuda.overlaps:_MOST_PAIRS": "more races are warned of",
     "transform.cuda.tile_places:_MOST_DIGITS": _SPEED,
     "transform.cuda.tiles:_LONGEST": _SPEED,
     "transform.cuda.whole_rows:_LONGEST": _SPEED,

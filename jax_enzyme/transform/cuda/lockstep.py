@@ -18,6 +18,7 @@ long ones are cut off.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ Lanes = NDArray[np.bool_]
 class SharedAccess:
     """One instruction's access by some threads: what it does, how many bytes, and per thread its number, the address
     with its token, how many barriers it came to before, how many barriers and operations of warps, and whether it is a
-    guess that it comes there."""
+    guess that it comes there; and what divides all that is not known of the addresses."""
 
     instruction: I.Instruction
     kind: int
@@ -74,6 +75,7 @@ class SharedAccess:
     epoch: Numbers
     turn: Numbers
     guessed: Lanes
+    stride: int
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Lockstep:
         self._values: dict[Value, Known] = {}
         self._names: dict[Hashable, int] = {}
         self._kinds: dict[int, Numbers] = {}
+        self._strides: dict[int, int] = {0: 0}
+        """Of tokens, what divides the number that is not known."""
         self._everyone = np.arange(len(crowd.threads))
         self._lost = 0
         self._constants: dict[Value, Known] = {}
@@ -374,6 +378,9 @@ class Lockstep:
         with np.errstate(over="ignore"):
             return numbers * _MIXERS[0] + tokens * _MIXERS[1] + kinds * _MIXERS[2]
 
+    def stride(self, token: int) -> int:
+        return self._strides.get(token, 1)
+
     def _token(self, token: int, numbers: Numbers | None = None) -> Known:
         return Known(
             np.zeros_like(self.crowd.threads) if numbers is None else numbers, np.full_like(self.crowd.threads, token)
@@ -449,6 +456,7 @@ class Lockstep:
         if unknown:
             (first, factor), *more = sorted(unknown.items())
             name = first if not more and factor == 1 else self._name_of_sum(unknown)
+            self._strides[name] = gcd(*(self.stride(token) * factor for token, factor in unknown.items()))
             tokens = np.full_like(numbers, name) if tokens is None else np.where(tokens < 0, tokens, name)
         return Known(numbers, tokens)
 
@@ -473,7 +481,7 @@ class Lockstep:
         values = [self._value(o) for o in instruction.operands]
         if isinstance(instruction, I.Call):
             values = values[:-1]
-        if instruction.opcode in ("add", "sub"):
+        if instruction.opcode in ("add", "sub") or "disjoint" in instruction.flags:
             sign = -1 if instruction.opcode == "sub" else 1
             made = self._sum([(values[0], 1), (values[1], sign)], 0, lanes)
             if made.tokens is not None:
@@ -490,6 +498,8 @@ class Lockstep:
             if token is not None:
                 key = (instruction.opcode, token)
                 name = self._own(key, self._kinds[token]) if token < 0 else self._name(key)
+                if instruction.opcode != "trunc":
+                    self._strides[name] = self.stride(token)
                 return self._token(name, values[0].numbers)
         return self._opaque(instruction, lanes)
 
@@ -537,7 +547,8 @@ class _SharedAccesses(Lockstep):
             rows = (self.crowd.threads, address.numbers, tokens, self._epoch, self._turn)
             made = [row[lanes] for row in rows]
             self._rows += len(made[0])
-            self.found.append(SharedAccess(instruction, kind, size, *made, guessed=self.guessed[lanes]))
+            stride = gcd(*map(self.stride, np.unique(address.all_tokens()[lanes]).tolist()))
+            self.found.append(SharedAccess(instruction, kind, size, *made, guessed=self.guessed[lanes], stride=stride))
         return self._rows < _ROWS
 
 

@@ -3,7 +3,8 @@ same two barriers, one of them writing?
 
 `lockstep` follows the threads of the first and the last block, as far as that goes without data. Two accesses are
 compared where both are between the same barriers, and, in one warp, between the same operations of the warp. Where both
-addresses are numbers, or differ from one unknown by numbers, they are compared; where not, nothing proves them apart.
+addresses are numbers, or differ from one unknown by numbers, they are compared. Of other unknowns their remainders are,
+by what divides these (`a[row][x]` and `a[other][y]`, whatever the rows are); nothing else proves them apart.
 
 It is a look and no proof: what only other data, later rounds of a long loop or other blocks show is not seen. Accesses
 of global memory are not looked at.
@@ -12,6 +13,7 @@ of global memory are not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,8 @@ from jax_enzyme.transform.cuda.lockstep import ANYTHING, REGION, SharedAccess, s
 from jax_enzyme.transform.cuda.spaces import is_dynamic
 
 _WARP = 32
+_MOST_PAIRS = 1 << 22
+"""Of accesses by threads, which are compared by what is left of their addresses."""
 _DOING = {READ: "read", ATOMIC: "updated atomically"}
 
 Numbers = NDArray[np.int64]
@@ -96,6 +100,7 @@ class _Compared:
         self._site = np.repeat([numbers[a.instruction, a.kind, a.size] for a in accesses], counts)
         self._kind = np.repeat([a.kind for a in accesses], counts)
         self._size = np.repeat([a.size for a in accesses], counts)
+        self._stride = np.repeat([a.stride for a in accesses], counts)
         self._thread, self._address, self._token, self._epoch, self._turn, self._guessed = (
             np.concatenate([getattr(a, name) for a in accesses])
             for name in ("thread", "address", "token", "epoch", "turn", "guessed")
@@ -150,9 +155,15 @@ class _Compared:
 
     def _together(self, first: Numbers, second: Numbers) -> bool:
         """Whether two threads that nothing puts in order have addresses of which nothing is known together."""
-        columns = (self._thread, self._token, self._turn)
+        sizes = self._size[first[0]], self._size[second[0]]
+        stride = gcd(*np.unique(self._stride[np.append(first, second)]).tolist())
+        is_told = sum(sizes) <= stride and len(first) * len(second) <= _MOST_PAIRS
+        left = self._address % stride if is_told else np.zeros_like(self._address)
+        columns = (self._thread, self._token, self._turn, left)
         one, other = (np.unique(np.stack([c[rows] for c in columns], 1), axis=0) for rows in (first, second))
-        thread, token, turn = (one[:, n, None] for n in range(3))
+        thread, token, turn, place = (one[:, n, None] for n in range(4))
         warps_differ = thread // _WARP != other[None, :, 0] // _WARP
         meets = (thread != other[None, :, 0]) & (warps_differ | (turn == other[None, :, 2]))
+        behind = (place - other[None, :, 3]) % max(1, stride)
+        meets &= (behind < sizes[1]) | (behind > stride - sizes[0])
         return bool((meets & ((token == ANYTHING) | (token != other[None, :, 1]))).any())
