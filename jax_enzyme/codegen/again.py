@@ -15,7 +15,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 
 CAREFUL = "je.careful"
@@ -64,6 +64,10 @@ class Again:
                 self._offsets[index] = size
                 size += -(-buffer.nbytes // _LINE) * _LINE
         self._saved = self._calls.memory(at, "malloc", const_int(T.I64, size)) if size else None
+
+    def is_missing(self, at: Builder) -> Value | None:
+        """Whether that memory could not be had; None where none is needed."""
+        return None if self._saved is None else at.icmp("eq", self._saved, ConstantNull(T.PTR))
 
     def save(self, at: Builder, operands: list[Value]) -> None:
         """Before the first run."""

@@ -27,7 +27,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.inlining import without_attributes
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantString, Value, int_value
-from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, messages
+from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, OUT_OF_MEMORY, messages
 from jax_enzyme.transform.shared_copies import clear
 
 ENTRY = "je.entry"
@@ -163,6 +163,15 @@ def _entry(
     bases = [at.load(T.PTR, at.offset(pointers, 8 * i), 8) for i in range(len(buffers))]
     steps = [at.load(T.I64, at.offset(strides, 8 * i), 8) for i in range(len(buffers))]
     again = None if careful_buffers is None else Again(module, buffers, careful_buffers, at)
+    ends: list[tuple[Value, BasicBlock]] = []
+    missing = None if again is None else again.is_missing(at)
+    if missing is not None:
+        enough = BasicBlock(name="enough")
+        at.cond_br(missing, failed, enough)
+        ends.append((const_int(T.I64, OUT_OF_MEMORY << 32), start))
+        start = enough
+        at = Builder(start)
+        blocks.append(start)
     at.cond_br(at.icmp("slt", low, high), body, done)
 
     at = Builder(body)
@@ -181,7 +190,7 @@ def _entry(
     if again is not None:
         again.save(at, operands)
     status = at.call(kernel, [*operands, team] if shares else operands)
-    ends = [(status, body)]
+    ends.append((status, body))
     at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step if again is None else look)
     if again is not None:
         at = Builder(look)
@@ -200,13 +209,15 @@ def _entry(
     entry = Function(T.PTR, kind, arguments, blocks, attributes=("uwtable",), name=ENTRY)
     at = Builder(failed)
     status = status if len(ends) == 1 else at.phi(T.I64, ends)
+    begun = [(number if block in (body, careful) else low, block) for _, block in ends]
+    reached = number if missing is None else at.phi(T.I64, begun)
     if again is not None:
         again.end(at)
     if ending is not None:
         cause = at.binary("and", status, const_int(T.I64, 0xFFFFFFFF))
         text = at.call(entry, [pointers, strides, cause, const_int(T.I64, -1), team])
         at.call(ending, [cause, text])
-    behind = at.binary("sub", number, low)
+    behind = at.binary("sub", reached, low)
     last = const_int(T.I64, _MANY_ELEMENTS)
     behind = at.select(at.icmp("ult", behind, last), behind, last)
     at.ret(at.binary("or", status, at.binary("shl", behind, const_int(T.I64, _ELEMENT_SHIFT))))

@@ -20,9 +20,8 @@ from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, TERMINATED, messages
+from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, OUT_OF_MEMORY, TERMINATED, messages
 
-_OUT_OF_MEMORY = 2
 _STANDARD_ERROR = 2
 
 
@@ -186,7 +185,7 @@ class _Failures:
             here = at.icmp("eq", number, const_int(T.I32, code))
             pointer, size = _text(self._module, f"je.failure.{index}", f"{self._name}: {message}")
             text, length = at.select(here, pointer, text), at.select(here, size, length)
-        no_room = at.icmp("eq", kind, const_int(T.I64, _OUT_OF_MEMORY))
+        no_room = at.icmp("eq", kind, const_int(T.I64, OUT_OF_MEMORY))
         pointer, size = _text(self._module, "je.failure.memory", f"{self._name}: out of memory")
         text, length = at.select(no_room, pointer, text), at.select(no_room, size, length)
         _abort(self._module, at, text, length)

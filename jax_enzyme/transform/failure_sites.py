@@ -26,6 +26,7 @@ from jax_enzyme.ir.values import (
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect, effect
 
+OUT_OF_MEMORY = 2
 TERMINATED = 3
 EXCEPTION = 4
 CHECKED = 5

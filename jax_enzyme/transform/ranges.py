@@ -36,6 +36,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.helpers import JOIN
+from jax_enzyme.transform.failure_sites import OUT_OF_MEMORY
 from jax_enzyme.transform.rewriting import local, replace_operands
 from jax_enzyme.transform.shared_loops import RUN, WORTH, Sharing, stretch_arguments, structure
 from jax_enzyme.transform.touched_pages import Pages, conflict, mark_pages
@@ -48,7 +49,6 @@ _ADDED = 64
 """The elements of copies that are added in one go are a multiple of this."""
 CELL = 64
 _ON_STACK = 1 << 14
-_OUT_OF_MEMORY = 2 << 32
 _ARENA = 24
 _JOIN = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64))
 
@@ -363,7 +363,7 @@ class InRanges(Sharing):
             at.cond_br(at.icmp("eq", memory, ConstantNull(T.PTR)), failed, there)
             end = Builder(failed)
             self._free(found, end)
-            end.ret(const_int(T.I64, _OUT_OF_MEMORY))
+            end.ret(const_int(T.I64, OUT_OF_MEMORY << 32))
             blocks[0:0] = [failed, there]
             at.block = there
             found.append(memory)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
-from jax_enzyme.codegen.object import build_function, entry_module
+from jax_enzyme.cache import digest
+from jax_enzyme.codegen.loading import loaded
+from jax_enzyme.codegen.object import build_function, compiled, entry_module
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.options import Options
+from jax_enzyme.transform.failure_sites import OUT_OF_MEMORY
 from tests.codegen.support import array_function, elementwise, vector
 from tests.support.native import KernelStatus, call, call_batched
 
@@ -62,6 +68,17 @@ def test_inout_buffers_keep_what_the_caller_gave() -> None:
     y = Buffer("y", "f64", (), "inout")
     (result,) = call(build_function(array_function(_ACCUMULATE, _ONE[0], y)), [3.0, 100.0])
     assert result == 106.0
+
+
+def test_without_memory_for_what_a_second_run_starts_from_nothing_runs() -> None:
+    text = "define i64 @je.primal(ptr noalias %x) {\n  store double 1.0, ptr %x\n  ret i64 0\n}\n"
+    function = array_function(text, Buffer("x", "f64", (1 << 47,), "inout", role="shadow"))
+    stored = compiled(function, Options(), function)
+    built = loaded(stored, digest(stored.to_bytes()))
+    word = ctypes.c_int64(0)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p)
+    status = kind(built.address)(ctypes.addressof(word), ctypes.addressof(word), 3, 5, None)
+    assert status == OUT_OF_MEMORY << 32
 
 
 def test_empty_buffers() -> None:
