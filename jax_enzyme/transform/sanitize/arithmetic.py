@@ -18,6 +18,7 @@ from jax_enzyme.ir.values import ConstantFloat, Poison, Value, int_value
 from jax_enzyme.transform.divisions import division_failures
 from jax_enzyme.transform.failure_sites import DIVISIONS
 from jax_enzyme.transform.insertion import Check
+from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import variable_name
 
@@ -47,6 +48,28 @@ def constant_checks(function: Function, runtime: Runtime) -> dict[I.Instruction,
             )
             checks[instruction] = [Check(lambda at: true, _constant(status))]
     return checks
+
+
+def say_sums_plainly(function: Function) -> None:
+    """Numbers that come with a flag for their overflow, as Rust's do, become sums and products of their own, in place:
+    addresses that are linear in them are told as those of other languages are.
+
+    before    %r = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %x, i64 %y)     after    %r = (the same)
+              %p = extractvalue { i64, i1 } %r, 0                                             %p = mul i64 %x, %y
+    """
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        whole = instruction.operands[0] if isinstance(instruction, I.ExtractValue) else None
+        if not (isinstance(whole, I.Call) and isinstance(instruction, I.ExtractValue) and instruction.indices == (0,)):
+            return None
+        name = callee_name(whole)
+        if not (name.startswith("llvm.") and ".with.overflow." in name):
+            return None
+        opcode = name.removeprefix("llvm.")[1:4]
+        x, y = whole.arguments
+        return lambda at: at.binary(opcode, x, y)
+
+    rewrite(function, change_of)
 
 
 def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:

@@ -44,7 +44,7 @@ from jax_enzyme.transform.insertion import Check, insert_checks
 from jax_enzyme.transform.output import is_repeatable
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.allocations import allocation_checks
-from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks
+from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks, say_sums_plainly
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.certain import drop_certain_checks
 from jax_enzyme.transform.sanitize.endings import ending_checks
@@ -173,6 +173,7 @@ def _check(module: Module, function: ArrayFunction) -> _Found:
         written = Written(target, layout, given)
         unhide(target, written.fills, runtime, layout)
         _forget_promises(target, layout)
+        say_sums_plainly(target)
         bounds = BoundsOfFunction(target, runtime, layout, given, records, written.reads)
         found.append((target, behind, bounds))
     asks = any(bounds.asks for _, _, bounds in found)
