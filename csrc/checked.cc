@@ -567,16 +567,21 @@ JE_EXPORT bool je_checked_compares() {
 }
 
 // Whether accesses of `bytes`, from `low` to `high` behind each of the pointers that lie every `step` bytes from an
-// address, are inside of the objects that these lead to, of all of which something is known.
-JE_EXPORT int32_t je_checked_rows(uint64_t first, int64_t count, uint64_t step, int64_t low, int64_t high,
-                                  uint64_t bytes) {
+// address, are inside of the objects that these lead to, of all of which something is known; and whether the pointers
+// are multiples of `align`. In `ends` are the first byte of all of them, and the one behind the last.
+JE_EXPORT int32_t je_checked_rows_inside(uint64_t first, int64_t count, uint64_t step, int64_t low, int64_t high,
+                                         uint64_t bytes, uint64_t align, uint64_t* ends) {
   Call& call = Current();
+  ends[0] = UINT64_MAX;
+  ends[1] = 0;
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t row = *reinterpret_cast<const uint64_t*>(first + i * step);
     const Object* object = jax_enzyme::Find(call, row);
-    if (object == &call.tables->unknown || object->extent < bytes) return 0;
+    if (object == &call.tables->unknown || object->extent < bytes || row % align != 0) return 0;
     const uint64_t room = object->extent - bytes;
     if (row + low - object->base > room || row + high - object->base > room) return 0;
+    ends[0] = std::min(ends[0], row + low);
+    ends[1] = std::max(ends[1], row + high + bytes);
   }
   return 1;
 }

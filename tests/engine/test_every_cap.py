@@ -147,6 +147,7 @@ ELSEWHERE = {
     "transform.rotations:_MOST": _SPEED,
     "transform.sanitize.affine:_DEPTH": _SPEED,
     "transform.sanitize.affine:_MOST_STEP": _SPEED,
+    "transform.sanitize.apart:_MOST_GROUPS": _SPEED,
     "transform.sanitize.arithmetic:_MOST_BYTES": "what docs/crashes.md says of local arrays",
     "transform.sanitize.arithmetic:_MOST_ELEMENTS": "what docs/crashes.md says of local arrays",
     "transform.sanitize.endings:_MOST_BRIEF": _SPEED,

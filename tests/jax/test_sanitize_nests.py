@@ -25,6 +25,12 @@ WHOLE = TABLE.replace("LEFT_OUT", "0")
 BY_COLUMNS = "for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) y[i] += a[i][j];"
 WINDOW = """for (int i = 1; i < n - 1 + (p == 6); i++) for (int j = 1 - (p == 0) * 9; j < n - 1; j++)
 for (int a = -1; a < 2; a++) for (int b = -1; b < 2; b++) y[i] += u[(i + a) * n + j + b];"""
+PRODUCT = f"""{CLEAR} double **m[3]; for (int k = 0; k < 3; k++) {{ m[k] = malloc(8 * n);
+for (int i = 0; i < n; i++) {{ m[k][i] = malloc(8 * n); for (int j = 0; j < n; j++) m[k][i][j] = x[j] + k * i; }} }}
+double **c = m[0], **a = m[1], **b = m[2];"""
+SUMS = """for (int i = 0; i < n; i++) for (int j = 0; j < n; j++)
+for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];
+for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += c[i][j];"""
 BAD, LONG = "index 7, extent 7", "argument `x`: index 7, extent 7"
 CASES: dict[str, tuple[str, str, str | dict[int, str]]] = {
     "gather": (f"{INDICES} t[p] = n;", "for (int i = 0; i < n; i++) y[i] = x[t[i]];", LONG),
@@ -115,6 +121,25 @@ CASES: dict[str, tuple[str, str, str | dict[int, str]]] = {
         "for (int i = 0; i < n; i++) for (unsigned a = 3; a >= 0u; a--) c += a * p; y[0] = c;",
         {0: "its time limit is over"},
     ),
+    "product_with_a_flag": (
+        CLEAR,
+        "for (int i = 0; i < n; i++) { int q; y[i] = __builtin_mul_overflow(i, p, &q) ? 0 : x[q]; }",
+        {0: "", 3: "index 9, extent 7", 6: "index 12, extent 7"},
+    ),
+    "product_of_rows": (f"{PRODUCT} a[p] = b[p];", SUMS, ""),
+    "product_of_short_rows": (f"{PRODUCT} b[p] = calloc(n - 1, 8);", SUMS, "allocated memory: index 6, extent 6"),
+    "product_of_unwritten_rows": (
+        f"{PRODUCT} b[p] = malloc(8 * n);",
+        SUMS,
+        "reads what nothing wrote: allocated memory, index 0 ",
+    ),
+    "product_of_crooked_rows": (
+        f"{PRODUCT} a[p] = (double *)((char *)malloc(8 * n + 8) + 1);",
+        SUMS,
+        "at an address that is no multiple of 8",
+    ),
+    "product_into_itself": (f"{PRODUCT} c[p] = a[n - 1 - p];", SUMS, ""),
+    "product_into_its_table": (f"{PRODUCT} if (p == 6) c = (double **)c[0];", SUMS, {0: "", 6: "at a null pointer"}),
     "right_with_marks": (f"{INDICES} t[p] = -1;", "for (int i = 0; i < n; i++) y[i] = t[i] < 0 ? 0 : x[t[i]];", ""),
     "right_with_empty_rows": (f"{SPARSE} for (int k = p; k <= n; k++) r[k] = 2 * p;", OF_ROWS, ""),
 }
@@ -180,7 +205,7 @@ def test_loops_are_unrolled_in_front_of_a_derivative_too(monkeypatch: pytest.Mon
 def test_nests_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """One choice for each nest, in front of it; tables of indices and of rows too."""
     made = _kept(monkeypatch, "sanitized")
-    for name, word in (("sparse", "call i1 @je.least.most.4.4"), ("short_row", "call i32 @je_checked_rows(")):
+    for name, word in (("sparse", "call i1 @je.least.most.4.4"), ("short_row", "call i32 @je_checked_rows_inside(")):
         kernel = je.kernel(SOURCE, name, SIGNATURE, lang="c", options=je.Options(sanitize=True))
         jax.jit(kernel).lower(0, X).compile()
         assert word in made[-1]

@@ -35,8 +35,9 @@ class Alignment:
         self._runtime = runtime
         self._given = given
 
-    def check(self, access: I.Instruction) -> Check | None:
-        """The check before a load or store; None where none is needed."""
+    def check(self, access: I.Instruction, *, by_rows: bool) -> Check | None:
+        """The check before a load or store; None where none is needed. `by_rows`: it starts from a pointer out of a
+        table, all of which have been looked at."""
         if not isinstance(access, I.Load | I.Store) or access.align is None or access.align < 2:
             return None
         pointer, align = access.operands[0 if isinstance(access, I.Load) else 1], access.align
@@ -44,7 +45,8 @@ class Alignment:
         start = own[2]
         steps = [own, *(self._behind(start) if I.merged(start) else ())]
         if all(constant % align == by % align == 0 for constant, by, _ in steps):
-            if not any(self._is_open(begin) for _, _, begin in steps):
+            is_row = by_rows and isinstance(start, I.Load)
+            if is_row or not any(self._is_open(begin) for _, _, begin in steps):
                 return None
             pointer = start  # which stays the same where a loop steps on from it
         if comes_from_fortran(self._runtime.module, access):

@@ -27,7 +27,7 @@ from jax_enzyme.transform.sanitize.accesses import Access, accesses, local_offse
 from jax_enzyme.transform.sanitize.alignment import Alignment
 from jax_enzyme.transform.sanitize.copies import copy_checks
 from jax_enzyme.transform.sanitize.deferred import Deferred
-from jax_enzyme.transform.sanitize.hoisting import Hoisting
+from jax_enzyme.transform.sanitize.hoisting import Hoisting, Rows
 from jax_enzyme.transform.sanitize.library import library_checks
 from jax_enzyme.transform.sanitize.narrow import is_narrow, narrow_check
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, may_be_found, root_of
@@ -89,7 +89,7 @@ class BoundsOfFunction:
         if place is None:
             return
         load = access.instruction
-        aligned = self._alignment.check(load)
+        aligned = self._alignment.check(load, by_rows=isinstance(hoisted, Rows))
         if aligned is not None:
             self.before.setdefault(load, []).append(aligned)
         if access.writes and not isinstance(place, Known):

@@ -22,6 +22,7 @@ from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import replace_operands
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
+from jax_enzyme.transform.sanitize.apart import Groups
 from jax_enzyme.transform.sanitize.endings import iterations
 from jax_enzyme.transform.sanitize.lookup import unknown_record
 from jax_enzyme.transform.sanitize.narrow import may_be_pattern
@@ -53,13 +54,15 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Accesses from `low` to `high` behind each pointer of a table."""
+    """Accesses from `low` to `high` behind each pointer of a table. In `room` is the address of the first one's first
+    byte, and that behind the last one's last."""
 
     table: Range
     stride: int
     low: Value
     high: Value
     size: int
+    room: Value
 
 
 class Hoisting:
@@ -84,9 +87,10 @@ class Hoisting:
         for innermost in (False, True):
             self._scans = not innermost
             made = split_loops(provenance.function, self.versions, innermost, self._is_worth)
-            self.versions += made
+            apart = {one: one.again(provenance.function) for one in made if self._writes_rows(one)}
+            self.versions += [*made, *apart.values()]
             for version in made:
-                self._say(version)
+                self._say(version, apart.get(version))
 
     # -- what can be said
 
@@ -122,20 +126,41 @@ class Hoisting:
         root = affine.root(access.pointer)
         return affine.is_fixed(root) or affine.is_row(root)
 
+    def _writes_rows(self, version: Version) -> bool:
+        """Whether a nest reads rows of a table, and writes to them or elsewhere."""
+        affine = self._affine(version.loop, version.counters, _unread, _unscanned if self._scans else None)
+        linear = [access for access in self._accesses(version.loop) if self._is_linear(affine, access)]
+        rows = any(affine.is_row(affine.root(access.pointer)) for access in linear)
+        return rows and any(access.writes for access in linear)
+
     # -- saying it
 
-    def _say(self, version: Version) -> None:
+    def _say(self, version: Version, apart: Version | None) -> None:
+        """`apart` is the same for where groups of accesses lie apart."""
         own, claimed, by_tables = self._claim(version.loop, version.counters)
         version.choice.operands[0] = own.holds()
+        if apart is not None:
+            self._say_apart(own, claimed, apart)
         version.put_in_front(own.at.block.instructions)
         self.own.update(own.at.block.instructions)
-        version.by_tables = by_tables
-        _replace(version, {version.twins[old]: new for old, new in own.loads.items()})
-        self._unroll(version)
-        for access, place in claimed:
-            twin = version.twins[access.instruction]
-            assert isinstance(twin, I.Instruction)
-            self.places[twin] = place
+        for one in (version,) if apart is None else (version, apart):
+            one.by_tables = by_tables
+            _replace(one, {one.twins[old]: new for old, new in own.loads.items()})
+            self._unroll(one)
+            for access, span in claimed:
+                self.places[_twin(one, access)] = span if isinstance(span, Rows) else span.place
+
+    def _say_apart(self, affine: Affine, claimed: list[tuple[Access, Range | Rows]], version: Version) -> None:
+        """Lets a version be entered where what it writes lies apart from all else, which is said of its accesses."""
+        groups = Groups(affine.at)
+        for access, span in claimed:
+            root = affine.root(access.pointer)
+            by_rows = isinstance(span, Rows)
+            table = affine.fixed(affine.root(root.operands[0]) if by_rows and isinstance(root, I.Load) else root)
+            low, high = _ends(affine.at, span)
+            groups.add((table, by_rows), _twin(version, access), low, high, writes=access.writes)
+        version.choice.operands[0] = groups.apart()
+        groups.say(self._provenance.runtime.module)
 
     def _unroll(self, version: Version) -> None:
         """Asks to unroll what is so without checks: notes are in the way of LLVM's own judgement."""
@@ -149,12 +174,12 @@ class Hoisting:
 
     def _claim(
         self, loop: Loop, counters: Mapping[Loop, Counter]
-    ) -> tuple[Affine, list[tuple[Access, Place | Rows]], bool]:
+    ) -> tuple[Affine, list[tuple[Access, Range | Rows]], bool]:
         """What has to hold in front of a loop, for the accesses that are linear in it; where these lie; and whether
         tables are looked at for it."""
         slots: list[Range] = []
         writes: list[Range | Rows | Place] = []
-        claimed: list[tuple[Access, Place | Rows]] = []
+        claimed: list[tuple[Access, Range | Rows]] = []
         tables: dict[Value, Range] = {}
 
         def table_of(load: I.Load) -> Range:
@@ -175,7 +200,7 @@ class Hoisting:
             span: Range | Rows | Place = place or _ANYWHERE
             if self._is_linear(affine, access) and place is not None:
                 span = self._span(affine, access, place)
-                claimed.append((access, place))
+                claimed.append((access, span))
             elif self._is_linear(affine, access) and isinstance(root, I.Load) and not affine.is_fixed(root):
                 span = self._rows(affine, access, root, table_of(root))
                 claimed.append((access, span))
@@ -218,10 +243,11 @@ class Hoisting:
 
     def _rows(self, affine: Affine, access: Access, root: I.Load, table: Range) -> Rows:
         """Where an access by way of a table of pointers lies, which is demanded to be inside of their objects."""
-        assert isinstance(access.size, int)
+        assert isinstance(access.size, int) and isinstance(access.instruction, I.Load | I.Store)
         low, high = affine.interval(access.pointer)
-        rows = Rows(table, affine.stride(root.operands[0]), low, high, access.size)
-        inside = self._provenance.runtime.call(affine.at, "rows", *self._words(affine, rows))
+        rows = Rows(table, affine.stride(root.operands[0]), low, high, access.size, self._variable(2))
+        align = const_int(T.I64, access.instruction.align or 1)
+        inside = self._provenance.runtime.call(affine.at, "rows_inside", *self._words(affine, rows), align, rows.room)
         affine.demand(lambda at: at.icmp("ne", inside, const_int(T.I32, 0)))
         return rows
 
@@ -328,6 +354,19 @@ class Hoisting:
             at.store(_ZERO, self._spare, 8)
             self.start += at.block.instructions
         return self._spare
+
+
+def _ends(at: Builder, span: Range | Rows) -> tuple[Value, Value]:
+    """Where accesses begin, and end."""
+    if isinstance(span, Rows):
+        return at.load(T.I64, span.room, 8), at.load(T.I64, at.offset(span.room, 8), 8)
+    return span.first, at.binary("add", span.last, const_int(T.I64, span.size))
+
+
+def _twin(version: Version, access: Access) -> I.Instruction:
+    twin = version.twins[access.instruction]
+    assert isinstance(twin, I.Instruction)
+    return twin
 
 
 def _replace(version: Version, replaced: Mapping[Value, Value]) -> None:

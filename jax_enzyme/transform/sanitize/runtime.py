@@ -22,10 +22,11 @@ _KEEPS = ("nounwind", "willreturn", "memory(argmem: readwrite, inaccessiblemem: 
 # go on, all that it has read is still so.
 _TELLS = ("nounwind", "willreturn", "cold", "memory(read, inaccessiblemem: readwrite)")
 _ASKS = ("nounwind", "willreturn", "memory(read, inaccessiblemem: readwrite)")
+_SAYS = ("nounwind", "willreturn", "memory(read, argmem: readwrite, inaccessiblemem: readwrite)")
 _KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc"))
 # Of objects they keep the address as a number, which is compared and never used to get there: LLVM may take for granted
 # that no pointer from elsewhere leads to a variable that the kernel itself shows to nobody.
-_SHOWN = {"object": 1, "fill": 0, "rows_apart": 6}
+_SHOWN = {"object": 1, "fill": 0, "rows_inside": 7, "rows_apart": 6}
 _FRESH = frozenset(("malloc", "calloc", "aligned_alloc", "realloc"))  # what they give lies where nothing else does
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "begin": (T.VOID, (T.I64,), _ACTS),
@@ -49,7 +50,7 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "noted": (T.I64, (T.PTR,), _TELLS),
     "again": (T.I1, (T.I64,), _ACTS),
     "compares": (T.I1, (), _ACTS),
-    "rows": (T.I32, (T.I64,) * 6, _ASKS),
+    "rows_inside": (T.I32, (*(T.I64,) * 7, T.PTR), _SAYS),
     "rows_apart": (T.I32, (*(T.I64,) * 6, T.PTR, T.I64), _ASKS),
     "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR, T.PTR), _ASKS),
 }

@@ -11,7 +11,7 @@ be looked at in front of it that can be in front of the innermost loops; these h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.classes import dataclass
@@ -50,6 +50,23 @@ class Version:
         """Enters this version only where a condition holds, too, in place."""
         at = Builder.before(self.look, self.choice)
         self.choice.operands[0] = at.binary("and", self.choice.operands[0], condition)
+
+    def again(self, function: Function) -> Version:
+        """A version like this one beside it, in place, entered where its choice is true (it is never, so far)."""
+        cloner, ways, start = Cloner(), BasicBlock(), BasicBlock()
+        blocks = cloner.blocks(self.blocks)
+        head = _block(self.twins[self.loop.header])
+        Builder(ways).cond_br(const_int(T.I1, 0), start, self.start)
+        Builder(start).br(_block(cloner.map[head]))
+        self.choice.targets[0] = ways
+        for phi in phis(_block(cloner.map[head])):
+            phi.targets = [start if b is self.start else b for b in phi.targets]
+        _lead_on(self.loop, self.blocks, cloner.map)
+        place = function.blocks.index(self.start)
+        function.blocks[place:place] = [ways, start, *blocks]
+        choice, twins = ways.terminator, {old: cloner.map.get(twin, twin) for old, twin in self.twins.items()}
+        assert isinstance(choice, I.CondBranch)
+        return Version(self.loop, self.counters, ways, choice, start, blocks, twins, self.by_tables)
 
     @property
     def exits(self) -> list[BasicBlock]:
@@ -132,14 +149,19 @@ def _split(function: Function, loop: Loop, counters: Mapping[Loop, Counter]) -> 
     assert isinstance(choice, I.CondBranch)
     choice.metadata = list(last.metadata)
     Builder(loop.preheader).br(look)
-    for exit_ in loop.exits:
-        for phi in phis(exit_):
-            for value, block in list(phi.incoming):
-                if block in loop.blocks:
-                    phi.add(cloner.map.get(value, value), _block(cloner.map[block]))
+    _lead_on(loop, loop.blocks, cloner.map)
     place = function.blocks.index(loop.preheader) + 1
     function.blocks[place:place] = [look, quick, *blocks, plain]
     return Version(loop, counters, look, choice, quick, blocks, cloner.map)
+
+
+def _lead_on(loop: Loop, blocks: Collection[BasicBlock], twins: Mapping[Value, Value]) -> None:
+    """What is used behind a loop comes from the twins of blocks, too."""
+    for exit_ in loop.exits:
+        for phi in phis(exit_):
+            for value, block in list(phi.incoming):
+                if block in blocks:
+                    phi.add(twins.get(value, value), _block(twins[block]))
 
 
 def _block(value: Value) -> BasicBlock:
