@@ -29,6 +29,8 @@ _CHAIN = (*sorted(_INTEGERS - {"vtable pointer"}), *_FLOATS)
 _WORDS = ("long", "long long")
 """Integers as long as a pointer."""
 _POINTER = "any pointer"
+_LIBRARY = ("_ZNSt3__1", "_ZNKSt3__1")
+"""How the names of functions of clang's C++ library begin."""
 
 FORTRAN_DATA = " data/"
 """Between what kind of variable flang has named, and its name; behind a blank, the type that `frontends.fortran_types`
@@ -139,36 +141,34 @@ def draw_no_conclusions(module: Module) -> None:
 def let_numbers_meet(module: Module) -> None:
     """Lets LLVM draw no conclusions from the types of numbers and integers in C and C++, in place: compilers have long
     taken programs that move and change numbers as integers as they are meant. Each type is put below the next of a
-    chain, so that any two of them may have a place in common. In C, pointers lie below integers of their
-    length, which may be pointers too, and apart from all else.
-    Numbers in different members of structures stay apart, and integers may be
-    either of them. An integer that is a member itself, and no element of an array, of a structure that holds other
-    things as well has a type of its own in the chain, of the same name (`is_member`): a structure of integers alone may
-    stand for the words of a number. Of structures that end in an array of no length clang's metadata tells nothing, and
-    their addresses do. A number at a distance from a member, as in `(&v.x)[i]`, may be in another one, though clang
-    calls it the member.
+    chain, so that any two of them may have a place in common. Pointers lie below integers of their length, which may be
+    pointers too, and apart from all else; integers that the C++ library accesses are none, since it passes the counts
+    of lists by reference. Numbers in different members of structures stay apart, and integers may be either of them. An
+    integer that is a member itself, and no element of an array, of a structure that holds other things as well has a
+    type of its own in the chain, of the same name (`is_member`): a structure of integers alone may stand for the words
+    of a number. Of structures that end in an array of no length clang's metadata tells nothing, and their addresses do.
+    A number at a distance from a member, as in `(&v.x)[i]`, may be in another one, though clang calls it the member.
 
         before    char <- int, char <- long, char <- double, char <- any pointer
         after     char <- long <- int <- int <- long <- long <- double, long <- any pointer
     """
     below: dict[MDValue, dict[str, MDNode]] = {}
-    members: dict[MDValue, MDNode] = {}
+    members, counts = dict[MDValue, MDNode](), dict[MDValue, MDNode]()
     for node in list(module.metadata.values()):
         match node.operands:
-            case [MDString(text=name), parent, _] if (
-                name in _CHAIN or (name == _POINTER and _is_of_c(module, parent))
-            ) and _is_char(module, parent):
+            case [MDString(text=name), parent, _] if name in (*_CHAIN, _POINTER) and _is_char(module, parent):
                 chain = below.get(parent)
                 if chain is None:
-                    chain = below[parent] = _chain(parent, members)
+                    chain = below[parent] = _chain(parent, members, counts)
                 node.operands[:] = chain[name].operands
                 if name in _INTEGERS:
-                    members[node] = members[chain[name]]
+                    members[node], counts[node] = members[chain[name]], counts[chain[name]]
             case _:
                 pass
     made: dict[MDValue, MDNode] = {}
     layout = DataLayout(module)
     for function in module.functions.values():
+        is_of_library = function.name.startswith(_LIBRARY)
         for instruction in function.instructions():
             found = dict(instruction.metadata)
             tag = resolve(module, found.get("tbaa"))
@@ -180,26 +180,22 @@ def let_numbers_meet(module: Module) -> None:
                 is_declared = base is not kind and not _is_made_of(module, base, _INTEGERS)
                 if is_declared or (isinstance(instruction, I.Load | I.Store) and _is_addressed(layout, instruction)):
                     kind = members.get(kind, kind)
+                elif is_of_library:
+                    kind = counts.get(kind, kind)
                 found["tbaa"] = made.setdefault(kind, MDNode(operands=[kind, kind, _ZERO]))
                 instruction.metadata = [(k, found[k]) for k, _ in instruction.metadata]
 
 
-def _is_of_c(module: Module, char: MDValue) -> bool:
-    """Whether a module's types are C's: in C++ counts are passed by reference beside pointers, as those of lists."""
-    node = resolve(module, char)
-    root = resolve(module, node.operands[1]) if node is not None and len(node.operands) > 1 else None
-    return root is not None and root.operands[:1] != [MDString("Simple C++ TBAA")]
-
-
-def _chain(char: MDValue, members: dict[MDValue, MDNode]) -> dict[str, MDNode]:
-    """The types below `char`, by their names, and those of members in `members`."""
+def _chain(char: MDValue, members: dict[MDValue, MDNode], counts: dict[MDValue, MDNode]) -> dict[str, MDNode]:
+    """The types below `char`, by their names, those of members in `members`, and in `counts` those of integers that are
+    no pointers."""
     chain, above = dict[str, MDNode](), char
     for name in (*_WORDS, _POINTER):
         chain[name] = node = MDNode(operands=[MDString(name), above, _ZERO])
         above = node if name in _WORDS else above
     for name in _CHAIN:
         above = MDNode(operands=[MDString(name), above, _ZERO])
-        chain.setdefault(name, above)
+        counts[chain.setdefault(name, above)] = above
         if name in _INTEGERS:
             members[chain[name]] = above = MDNode(operands=[MDString(name), above, _ZERO])
     return chain

@@ -3,6 +3,8 @@ forbids both, and old programs do them."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import jax
 import numpy as np
 import pytest
@@ -40,14 +42,19 @@ double f(int n, const double *x) {
 }"""
 
 
-@pytest.mark.parametrize("source", [SWAPS, STEPS], ids=["swaps", "steps"])
-def test_as_where_they_are_moved_as_pointers(source: str) -> None:
+IN_CPP = SWAPS.replace("double f", 'extern "C" double f')
+
+
+@pytest.mark.parametrize(
+    ("source", "lang"), [(SWAPS, "c"), (STEPS, "c"), (IN_CPP, "c++")], ids=["swaps", "steps", "in C++"]
+)
+def test_as_where_they_are_moved_as_pointers(source: str, lang: Literal["c", "c++"]) -> None:
     x = np.array([0.83, 1.41, 0.62, 1.07, 0.39, 0.91, 0.48, 1.22])
     found = []
     for word, one in (("double *", "1"), ("long ", "8")):
         text = source.replace("WORD *w", f"{word}*w").replace("WORD *", f"{word}*").replace("ONE", one)
         text = text.replace("*)rows, z", f"*)rows, {'*' * (one == '1')}z")
-        kernel = je.kernel(text, "f", "n: i32, x: f64[8] -> f64", lang="c")
+        kernel = je.kernel(text, "f", "n: i32, x: f64[8] -> f64", lang=lang)
         found.append((kernel(7, x), jax.grad(kernel, argnums=1)(7, x), jax.jacfwd(kernel, argnums=1)(7, x)))
     for pointers, integers in zip(*found, strict=True):
         np.testing.assert_allclose(integers, pointers, rtol=1e-13)
