@@ -39,10 +39,10 @@ def _of_condition(facts: IntegerFacts, condition: Condition) -> Implied:
     predicate = condition.predicate
     if bits is None or (isinstance(condition.x.type, T.PointerType) and predicate[0] == "s"):
         return NOTHING
-    x, y = facts.form_at(condition.x, condition.block), facts.form_at(condition.y, condition.block)
-    if not _comparable(facts, x, y, bits, predicate):
-        return NOTHING
     try:
+        x, y = (facts.exact_at(side, condition.block) for side in (condition.x, condition.y))
+        if not _comparable(facts, x, y, bits, predicate):
+            return NOTHING
         difference = x.polynomial - y.polynomial
         match predicate[-2:]:
             case "eq":

@@ -182,6 +182,12 @@ class Recurrences:
             form, loop = left, loop.parent
         return form
 
+    def exact_at(self, value: Value, block: BasicBlock) -> Form:
+        """A form that is the value over the integers, and not modulo 2**bits alone: the value itself where its parts
+        may wrap."""
+        form, bits = self.form_at(value, block), self.bits(value.type) or 0
+        return form if self.is_signed(form, bits) or self.is_unsigned(form, bits) else self._opaque(value)
+
     def _leave(self, form: Form, loop: Loop) -> Form | None:
         """A form after the loop: what it was in the last iteration."""
         k = self.iteration(loop)

@@ -24,6 +24,7 @@ from math import gcd
 
 from jax_enzyme.analysis.counters import repeats
 from jax_enzyme.analysis.guards import SWAPPED, Condition, conjuncts
+from jax_enzyme.analysis.implications import speaking_of
 from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, IntegerFacts, TripCount
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Polynomial
@@ -241,6 +242,27 @@ class _Count:
         proved = known.low >= 0 and (exact or (abs(step) == 1 and known.high < 1 << self.bits))
         if proved or (exact and self.alone):
             return TripCount(count, max(0, known.high))
+        return self._as_compared(count) if abs(step) == 1 else UNKNOWN
+
+    def _as_compared(self, count: Polynomial) -> TripCount:
+        """A number that is right modulo 2**bits, in terms of what a condition in front of the loop compares: of
+        `n - 1 - m` where `m <= n - 1` is asked, and `n - 1` may wrap, `n - 1` as it is less m."""
+        facts = self.facts
+        for condition in speaking_of(facts, facts.guards.at(self.loop.preheader or self.loop.header), count.atoms):
+            if facts.bits(condition.x.type) != self.bits:
+                continue
+            x, y = condition.x, condition.y
+            for one, other in ((x, y), (y, x)):
+                wrapped, exact = (
+                    read(one, condition.block).polynomial - read(other, condition.block).polynomial
+                    for read in (facts.form_at, facts.exact_at)
+                )
+                rest = (count - wrapped).modulo(self.bits).value
+                if rest is None or not facts.is_invariant(exact, self.loop):
+                    continue
+                known = self._bounds(found := exact.add_constant(rest))
+                if known.low >= 0 and known.high < 1 << self.bits:
+                    return TripCount(found, known.high)
         return UNKNOWN
 
     def _first_zero(self, start: int, step: int) -> TripCount:

@@ -162,6 +162,41 @@ void k(int n, const double *x, double *y) {
         n=8000,
         all=True,
     ),
+    "elements by colours in Fortran's lists, whose ends may wrap": Shared(
+        """subroutine k(n, x, y) bind(c)
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  integer, allocatable :: list(:)
+  integer :: first(5), c, e, q, m
+  allocate(list(n))
+  m = 0
+  do c = 1, 4
+    first(c) = m + 1
+    do e = 1, n - 1
+      if (mod(e * 7, 4) == c - 1) then
+        m = m + 1
+        list(m) = e
+      end if
+    end do
+  end do
+  first(5) = m + 1
+  y = 0
+  do c = 1, 4
+    !$omp parallel do private(e)
+    do q = first(c), first(c + 1) - 1
+      e = list(q)
+      y(e) = y(e) + exp(sin(x(e)) * x(e + 1))
+      y(e + 1) = y(e + 1) - x(e) * y(e)
+    end do
+  end do
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=8000,
+        all=True,
+    ),
     "a triangular system by levels in lists": Shared(
         """#include <math.h>
 #include <stdlib.h>
