@@ -112,6 +112,22 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "the largest of several in each iteration that conditions allow": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double m = -1e300;
+#pragma omp parallel for reduction(max : m)
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < 4; j++) {
+      double a = sin(x[i]) * exp(x[(i + j) % n]);
+      if (x[i * j % n] > 0.4 && a > m) m = a;
+    }
+  for (int i = 0; i < n; i++) y[i] = i ? 0 : m;
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
     "the last address of those that a condition allows": Shared(
         """void k(int n, const double *x, double *y) {
   const double *last = x;
