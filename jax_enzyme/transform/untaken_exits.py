@@ -39,14 +39,21 @@ def _asking(loop: Loop) -> list[BasicBlock]:
 
 
 def _change(module: Module, root: Function) -> bool:
+    """Each that goes may decide others."""
+    is_changed = False
+    while decided := _decided(module, root):
+        for block, answer in decided.items():
+            go_one_way(block, block.terminator.targets[0 if answer else 1])
+        remove_unreachable(root)
+        is_changed = True
+    return is_changed
+
+
+def _decided(module: Module, root: Function) -> dict[BasicBlock, bool]:
     loops = Loops.of(root)
-    facts = Recurrences(root, loops, module)
     blocks = dict.fromkeys(block for loop in loops.all for block in _asking(loop))
-    decided = {block: answer for block in blocks if (answer := _answer(facts, block)) is not None}
-    for block, answer in decided.items():
-        go_one_way(block, block.terminator.targets[0 if answer else 1])
-    remove_unreachable(root)
-    return bool(decided)
+    facts = Recurrences(root, loops, module) if blocks else None
+    return {block: answer for block in blocks if facts and (answer := _answer(facts, block)) is not None}
 
 
 def _answer(facts: Recurrences, block: BasicBlock) -> bool | None:

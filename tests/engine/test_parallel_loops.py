@@ -94,6 +94,20 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
     ),
+    "iterations at both ends that have places of their own": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    if (i == 0) y[i] = x[0] * x[1];
+    else if (i == n - 1) y[i] = x[i] * x[i];
+    else y[i] = sin(x[i - 1]) * exp(x[i + 1]);
+  }
+}""",
+        "pjv",
+        n=1000,
+        all=True,
+    ),
     "the largest and the least of those that conditions allow": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
