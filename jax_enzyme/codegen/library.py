@@ -22,13 +22,14 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
-from jax_enzyme.ir.module import Function, Module, declared_name
+from jax_enzyme.ir.module import Function, Module, callee_of, declared_name
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
 from jax_enzyme.rules.mpi.table import failure, library_of
+from jax_enzyme.transform.unprototyped_calls import fits
 
 _FORMAT = "5"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
@@ -89,7 +90,9 @@ def adopt(module: Module, library: Module) -> None:
         replaced[id(function)] = present
         if function.is_declaration:
             continue
-        if present is not function and present.is_declaration and _fits(present.value_type, function.value_type):
+        if present is not function and present.is_declaration and _fits(module, present, function.function_type):
+            if present.function_type.variadic:
+                present.value_type = function.value_type
             behind = present.arguments[len(function.arguments) :]
             present.arguments, present.blocks = [*function.arguments, *behind], function.blocks
             present.prefix, present.attributes, present.metadata = function.prefix, function.attributes, []
@@ -102,15 +105,18 @@ def adopt(module: Module, library: Module) -> None:
             instruction.operands = [replaced.get(id(v), v) for v in instruction.operands]
 
 
-def _fits(declared: T.Type, defined: T.Type) -> bool:
+def _fits(module: Module, function: Function, defined: T.FunctionType) -> bool:
     """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them,
-    and an index that is returned may be as narrow as `int` (`cblas_idamax`, in headers older and newer)."""
-    if not isinstance(declared, T.FunctionType) or not isinstance(defined, T.FunctionType):
-        return False
+    and an index that is returned may be as narrow as `int` (`cblas_idamax`, in headers older and newer). One that says
+    nothing of parameters can be if all calls are."""
+    declared = function.function_type
+    if declared.variadic:
+        calls = (i for f in module.functions.values() for i in f.instructions() if callee_of(i) is function)
+        return not declared.parameters and all(isinstance(i, I.CallBase) and fits(defined, i) for i in calls)
     count = len(defined.parameters)
     returned = declared.result == defined.result or (declared.result, defined.result) == (T.I32, T.I64)
     same = returned and declared.parameters[:count] == defined.parameters
-    return same and not declared.variadic and all(map(T.is_int, declared.parameters[count:]))
+    return same and all(map(T.is_int, declared.parameters[count:]))
 
 
 def _return_integer(function: Function, defined: T.Type) -> None:

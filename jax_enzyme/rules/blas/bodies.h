@@ -105,9 +105,7 @@ float sdsdot_(const int *n, const float *b, const float *x, const int *incx, con
   return (float)(*b + dsdot_(n, x, incx, y, incy));
 }
 
-double cblas_dsdot(int n, const float *x, int incx, const float *y, int incy) {
-  return dsdot_(&n, x, &incx, y, &incy);
-}
+double cblas_dsdot(int n, const float *x, int incx, const float *y, int incy) { return dsdot_(&n, x, &incx, y, &incy); }
 
 float cblas_sdsdot(int n, float b, const float *x, int incx, const float *y, int incy) {
   return sdsdot_(&n, &b, x, &incx, y, &incy);
@@ -134,17 +132,23 @@ void BLAS(gbsv)(const int *n, const int *kl, const int *ku, const int *nrhs, SCA
   if (*info == 0) BLAS(gbtrs)(&je_as_it_is, n, kl, ku, nrhs, a, lda, ipiv, b, ldb, info);
 }
 
-/* Tridiagonal matrices: their eliminations are loops over three vectors, and are differentiated as these. */
-#ifndef COMPLEX
+/* The size by which pivots are chosen. */
+static inline REAL OF(magnitude)(SCALAR x) {
+#ifdef COMPLEX
+  return (REAL)__builtin_fabs(__real__(x)) + (REAL)__builtin_fabs(__imag__(x));
+#else
+  return (REAL)__builtin_fabs(x);
+#endif
+}
 
-static inline SCALAR OF(size)(SCALAR x) { return x < 0 ? -x : x; }
+/* Tridiagonal matrices: their eliminations are loops over three vectors, and are differentiated as these. */
 
 void BLAS(gttrf)(const int *n, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *du2, int *ipiv, int *info) {
   *info = *n < 0 ? -1 : 0;
   for (int i = 0; i < *n; i++) ipiv[i] = i + 1;
   for (int i = 0; i + 2 < *n; i++) du2[i] = 0;
   for (int i = 0; i + 1 < *n; i++) {
-    if (OF(size)(d[i]) >= OF(size)(dl[i])) {
+    if (OF(magnitude)(d[i]) >= OF(magnitude)(dl[i])) {
       if (d[i] == 0) continue;
       dl[i] /= d[i];
       d[i + 1] -= dl[i] * du[i];
@@ -164,7 +168,8 @@ void BLAS(gttrf)(const int *n, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *du2, i
 
 void BLAS(gttrs)(const char *trans, const int *n, const int *nrhs, const SCALAR *dl, const SCALAR *d, const SCALAR *du,
                  const SCALAR *du2, const int *ipiv, SCALAR *b, const int *ldb, int *info) {
-  int turned = OF(operation)(trans) != 'N', size = *n;
+  char op = OF(operation)(trans);
+  int turned = op != 'N', size = *n;
   *info = 0;
   for (int r = 0; r < *nrhs; r++) {
     SCALAR *x = b + (index_t)r * *ldb;
@@ -176,16 +181,16 @@ void BLAS(gttrs)(const char *trans, const int *n, const int *nrhs, const SCALAR 
       int i = turned ? step : size - 1 - step;
       SCALAR sum = x[i];
       if (turned) {
-        if (i > 0) sum -= du[i - 1] * x[i - 1];
-        if (i > 1) sum -= du2[i - 2] * x[i - 2];
+        if (i > 0) sum -= WITH(op, du[i - 1]) * x[i - 1];
+        if (i > 1) sum -= WITH(op, du2[i - 2]) * x[i - 2];
       } else {
         if (i + 1 < size) sum -= du[i] * x[i + 1];
         if (i + 2 < size) sum -= du2[i] * x[i + 2];
       }
-      x[i] = sum / d[i];
+      x[i] = sum / WITH(op, d[i]);
     }
     for (int i = size - 2; turned && i >= 0; i--) {
-      SCALAR first = x[i] - dl[i] * x[i + 1], second = x[i + 1];
+      SCALAR first = x[i] - WITH(op, dl[i]) * x[i + 1], second = x[i + 1];
       x[i] = ipiv[i] == i + 1 ? first : second, x[i + 1] = ipiv[i] == i + 1 ? second : first;
     }
   }
@@ -197,7 +202,7 @@ void BLAS(gtsv)(const int *n, const int *nrhs, SCALAR *dl, SCALAR *d, SCALAR *du
   int size = *n;
   *info = 0;
   for (int i = 0; i + 1 < size; i++) {
-    if (OF(size)(d[i]) >= OF(size)(dl[i])) {
+    if (OF(magnitude)(d[i]) >= OF(magnitude)(dl[i])) {
       if (d[i] == 0) {
         *info = i + 1;
         return;
@@ -232,8 +237,8 @@ void BLAS(gtsv)(const int *n, const int *nrhs, SCALAR *dl, SCALAR *d, SCALAR *du
     }
 }
 
-/* L D L^T of a positive definite matrix. */
-void BLAS(pttrf)(const int *n, SCALAR *d, SCALAR *e, int *info) {
+/* L D L^H of a positive definite matrix. */
+void BLAS(pttrf)(const int *n, REAL *d, SCALAR *e, int *info) {
   *info = 0;
   for (int i = 0; i < *n; i++) {
     if (d[i] <= 0) {
@@ -243,24 +248,36 @@ void BLAS(pttrf)(const int *n, SCALAR *d, SCALAR *e, int *info) {
     if (i + 1 < *n) {
       SCALAR old = e[i];
       e[i] = old / d[i];
-      d[i + 1] -= e[i] * old;
+      d[i + 1] -= REAL_PART(e[i] * CONJ(old));
     }
   }
 }
 
-void BLAS(pttrs)(const int *n, const int *nrhs, const SCALAR *d, const SCALAR *e, SCALAR *b, const int *ldb,
-                 int *info) {
-  *info = 0;
-  for (index_t r = 0; r < *nrhs; r++) {
-    SCALAR *x = b + r * *ldb;
-    for (int i = 1; i < *n; i++) x[i] -= x[i - 1] * e[i - 1];
-    for (int i = *n - 1; i >= 0; i--) x[i] = i + 1 < *n ? x[i] / d[i] - x[i + 1] * e[i] : x[i] / d[i];
+/* `upper`: e lies above the diagonal of the conjugate of L. */
+static void OF(tridiagonal_solution)(int upper, int n, int nrhs, const REAL *d, const SCALAR *e, SCALAR *b, int ldb) {
+  char lower_op = upper ? 'C' : 'N', upper_op = upper ? 'N' : 'C';
+  for (index_t r = 0; r < nrhs; r++) {
+    SCALAR *x = b + r * ldb;
+    for (int i = 1; i < n; i++) x[i] -= x[i - 1] * WITH(lower_op, e[i - 1]);
+    for (int i = n - 1; i >= 0; i--) x[i] = i + 1 < n ? x[i] / d[i] - x[i + 1] * WITH(upper_op, e[i]) : x[i] / d[i];
   }
 }
 
-void BLAS(ptsv)(const int *n, const int *nrhs, SCALAR *d, SCALAR *e, SCALAR *b, const int *ldb, int *info) {
-  BLAS(pttrf)(n, d, e, info);
-  if (*info == 0) BLAS(pttrs)(n, nrhs, d, e, b, ldb, info);
+#ifdef COMPLEX
+void BLAS(pttrs)(const char *uplo, const int *n, const int *nrhs, const REAL *d, const SCALAR *e, SCALAR *b,
+                 const int *ldb, int *info) {
+  *info = 0;
+  OF(tridiagonal_solution)(je_upper(uplo) == 'U', *n, *nrhs, d, e, b, *ldb);
 }
-
+#else
+void BLAS(pttrs)(const int *n, const int *nrhs, const SCALAR *d, const SCALAR *e, SCALAR *b, const int *ldb,
+                 int *info) {
+  *info = 0;
+  OF(tridiagonal_solution)(0, *n, *nrhs, d, e, b, *ldb);
+}
 #endif
+
+void BLAS(ptsv)(const int *n, const int *nrhs, REAL *d, SCALAR *e, SCALAR *b, const int *ldb, int *info) {
+  BLAS(pttrf)(n, d, e, info);
+  if (*info == 0) OF(tridiagonal_solution)(0, *n, *nrhs, d, e, b, *ldb);
+}

@@ -25,7 +25,8 @@ name, unless nothing that varies goes into it.
   `pbtrf` fails, the derivative of its result is no number.
 - The first number of `work` is its size, without derivative, and `lwork = -1` asks for it.
 - In `geqrf` a column that is zero below the diagonal is not reflected, though one close to it is: the sign of a row of
-  R jumps there, and derivatives are NaN. (The last column of a square matrix is none.)
+  R jumps there, and derivatives are NaN. (The last column of a square matrix is none: of a complex one, the number on
+  the diagonal is taken to keep its sign.)
 - Eigenvectors and singular vectors have the sign that LAPACK gives them, and complex ones the phase: in a triangle that
   is stored below the diagonal their first component stays real, otherwise the last one. Those of equal values have no
   derivative (it is infinite or NaN), though the values have. Neither have vectors beyond the smaller side of a matrix
@@ -38,6 +39,8 @@ name, unless nothing that varies goes into it.
 - The columns that `geqp3` takes first are those of the call: where two are equally long, others come next to them.
 - In `gelss`, `gelsd` and `gelsy` the rank is that of the call; where it is full, what lies below a solution has the
   size of the residual (of the first two in its first number).
+- What `spev`, `hpev`, `stev` and `gglse` destroy is NaN. Behind a solution of `gglse` lies the size of the residual.
+- `gecon`, `pocon` and `trcon` have the derivative of the estimate: of the solution whose size it is.
 - `nrm2` has derivative 0 at 0, `asum` counts the sign of 0 as 1.
 - The derivative of a complex number is that of its real and imaginary part; of the diagonal of a Hermitian matrix the
   imaginary part does not count.

@@ -140,22 +140,22 @@ static void OF(forget_work)(SCALAR *swork, REAL *srwork) {
   if (srwork) *srwork = 0;
 }
 
-/* The vectors of a matrix, in its place, and its values. */
-static void OF(eigenvectors)(const char *uplo, int n, SCALAR *a, int lda, REAL *w, int *info) {
+/* The values of a matrix, and its vectors in its place where the job asks for them. */
+static void OF(eigenvectors)(const char *jobz, const char *uplo, int n, SCALAR *a, int lda, REAL *w, int *info) {
   int ask = -1;
   SCALAR size;
 #ifdef COMPLEX
   REAL *rwork = OF(new_reals)(3 * n);
-  BLAS(heev)(&je_vectors, uplo, &n, a, &lda, w, &size, &ask, rwork, info);
+  BLAS(heev)(jobz, uplo, &n, a, &lda, w, &size, &ask, rwork, info);
   int room = (int)__real__(size);
   SCALAR *work = OF(new)(room);
-  BLAS(heev)(&je_vectors, uplo, &n, a, &lda, w, work, &room, rwork, info);
+  BLAS(heev)(jobz, uplo, &n, a, &lda, w, work, &room, rwork, info);
   free(rwork);
 #else
-  BLAS(syev)(&je_vectors, uplo, &n, a, &lda, w, &size, &ask, info);
+  BLAS(syev)(jobz, uplo, &n, a, &lda, w, &size, &ask, info);
   int room = (int)size;
   SCALAR *work = OF(new)(room);
-  BLAS(syev)(&je_vectors, uplo, &n, a, &lda, w, work, &room, info);
+  BLAS(syev)(jobz, uplo, &n, a, &lda, w, work, &room, info);
 #endif
   free(work);
 }
@@ -173,7 +173,7 @@ static void OF(eigen_tangent)(const char *uplo, int n, const SCALAR *a, int lda,
   if (!sa) return;
   if (old && !failed) {
     REAL *again = OF(new_reals)(n);
-    OF(eigenvectors)(uplo, n, old, ld, again, &failed);
+    OF(eigenvectors)(&je_vectors, uplo, n, old, ld, again, &failed);
     free(again);
   }
   if (failed) {
@@ -205,7 +205,7 @@ static void *OF(eigen_kept)(const char *jobz, const char *uplo, int n, const SCA
   if (!sa) return f;
   if (old && !failed) {
     REAL *again = OF(new_reals)(n);
-    OF(eigenvectors)(uplo, n, old, ld, again, &failed);
+    OF(eigenvectors)(&je_vectors, uplo, n, old, ld, again, &failed);
     free(again);
   }
   if (!je_is_stable(stable, 1)) f->w = OF(keep_reals)(arena, n, w);

@@ -201,40 +201,6 @@ void BLAS(ppsv)(const char *uplo, const int *n, const int *nrhs, SCALAR *a, SCAL
   if (*info == 0) BLAS(pptrs)(uplo, n, nrhs, a, b, ldb, info);
 }
 
-#ifndef COMPLEX
-
-/* Norms of a matrix: of its largest entry, column or row, and of Frobenius, as one vector: the norm of a column is not
-   smooth at zero, where that of the matrix is. */
-SCALAR BLAS(lange)(const char *norm, const int *m, const int *n, const SCALAR *a, const int *lda, SCALAR *work) {
-  char kind = je_upper(norm);
-  int by_rows = kind == 'I', parts = by_rows ? *m : *n, size = by_rows ? *n : *m, step = by_rows ? *lda : 1;
-  SCALAR found = 0;
-  if (kind == 'F' || kind == 'E') {
-    int count = *m * *n;
-    SCALAR *all = OF(new)(count);
-    for (index_t j = 0; j < *n; j++)
-      for (index_t i = 0; i < *m; i++) all[i + j * *m] = a[i + j * *lda];
-    found = BLAS(nrm2)(&count, all, &je_one_int);
-    free(all);
-    return found;
-  }
-  for (index_t j = 0; j < parts; j++) {
-    const SCALAR *part = a + j * (by_rows ? 1 : *lda);
-    SCALAR each = 0;
-    if (kind != 'M')
-      each = BLAS(asum)(&size, part, &step);
-    else
-      for (index_t i = 0; i < size; i++) {
-        SCALAR one = part[i] < 0 ? -part[i] : part[i];
-        if (one > each || one != one) each = one;
-      }
-    if (each > found || each != each) found = each;
-  }
-  return found;
-}
-
-#endif
-
 /* The C interface, of real numbers. */
 #ifndef COMPLEX
 

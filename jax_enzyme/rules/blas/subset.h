@@ -22,7 +22,7 @@ static int OF(subset_solved)(const char *jobz, const char *range, char uplo, int
                              const SCALAR *z, int ldz, SCALAR *v, REAL *w, int *failed) {
   int ld = je_at_least_one(n), first = je_upper(range) == 'I' ? il - 1 : 0;
   if (*failed) return 0;
-  OF(eigenvectors)(&uplo, n, v, ld, w, failed);
+  OF(eigenvectors)(&je_vectors, &uplo, n, v, ld, w, failed);
   while (je_upper(range) == 'V' && first < n - m && w[first] <= vl) first++;
   if (je_upper(jobz) == 'V') OF(copy_part)('A', n, m, z, ldz, v + (index_t)first * ld, ld);
   return first;

@@ -121,6 +121,7 @@ _X = "x:F incx:i"
 _Y = "y:F incy:i"
 _TRIANGLE = "uplo:c trans:c diag:c"
 _SUBSET = "jobz:c range:c uplo:c n:i a:F+ lda:i vl:r vu:r il:i iu:i abstol:r m:i= w:R= z:F= ldz:i"
+_REFLECTED = "side:c trans:c m:i n:i k:i a:F lda:i tau:F c:F+ ldc:i work:F= lwork:i info:i="
 _BOTH_SIDES = "vl:F= ldvl:i vr:F= ldvr:i work:F="
 _MATRICES = "n:i nrhs:i a:F+ lda:i af:F+ ldaf:i"
 _ESTIMATES = "b:F+ ldb:i x:F= ldx:i rcond:r= ferr:R= berr:R= work:F="
@@ -163,9 +164,10 @@ gbtrf  s,d,c,z nothing | m:i n:i kl:i ku:i a:F+ lda:i ipiv:I= info:i=
 gbtrs  s,d,c,z nothing | trans:c n:i kl:i ku:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
 pbtrf  s,d,c,z nothing | uplo:c n:i kd:i a:F+ lda:i info:i=
 pbtrs  s,d,c,z nothing | uplo:c n:i kd:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
-geqrf  s,d nothing | m:i n:i a:F+ lda:i tau:F= work:F= lwork:i info:i=
+geqrf  s,d,c,z nothing | m:i n:i a:F+ lda:i tau:F= work:F= lwork:i info:i=
 geqp3  s,d nothing | m:i n:i a:F+ lda:i jpvt:I+ tau:F= work:F= lwork:i info:i=
-ormqr  s,d nothing | side:c trans:c m:i n:i k:i a:F lda:i tau:F c:F+ ldc:i work:F= lwork:i info:i=
+ormqr  s,d nothing | {_REFLECTED}
+unmqr  c,z nothing | {_REFLECTED}
 syev   s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i info:i=
 syevd  s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i iwork:I= liwork:i info:i=
 heev   c,z nothing | jobz:c uplo:c n:i a:F+ lda:i w:R= work:F= lwork:i rwork:R= info:i=
@@ -206,13 +208,15 @@ s    cblas_*   dsdot sdsdot
 s    *         dsdot_ sdsdot_
 sd   ?*        syr_ syr2_
 cz   ?*        dotu_ dotc_ her_ her2_ gemm3m_
-sdcz ?*        posv_ pbsv_ gbsv_
+sdcz ?*        posv_ pbsv_ gbsv_ gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_
 sdcz ?*        gbmv_ tbmv_ tbsv_ tpmv_ tpsv_ getri_ potri_ trtri_
-sdcz ?*        tbtrs_ tptrs_ pptrf_ pptrs_ ppsv_
-sd   ?*        sbmv_ spmv_ spr_ spr2_ sytrf_ sytrs_ sysv_ sytri_ orgqr_ gelqf_ ormlq_ orglq_ gels_ sygv_ gelss_ gelsd_
-cz   ?*        hbmv_ hpmv_
-sd   ?*        gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_ lange_ lansy_
-sd   ?*        sptrf_ sptrs_ spsv_ sptri_ larfg_ larfgp_ larf_ gelsy_
+sdcz ?*        tbtrs_ tptrs_ pptrf_ pptrs_ ppsv_ gelqf_ gels_ gglse_
+sdcz ?*        sytrf_ sytrs_ sysv_ sytri_ sptrf_ sptrs_ spsv_ sptri_
+cz   ?*        hetrf_ hetrs_ hesv_ hetri_ hptrf_ hptrs_ hpsv_ hptri_
+sdcz ?*        lange_ lansy_ lantr_ gecon_ pocon_ trcon_ geequ_ poequ_ lacpy_ laset_
+sd   ?*        sbmv_ spmv_ spr_ spr2_ orgqr_ ormlq_ orglq_ sygv_ gelss_ gelsd_
+cz   ?*        hbmv_ hpmv_ ungqr_ unmlq_ unglq_ lanhe_ hpev_
+sd   ?*        larfg_ larfgp_ larf_ gelsy_ spev_ stev_ stevd_ sterf_ steqr_
 """
 
 

@@ -276,16 +276,17 @@ def geqrf(rng: Rng, letter: str, m: int = 5, n: int = 3, name: str = "geqrf") ->
     return Case(f"{letter}{name}_", {**values, "tau": vector(rng, min(m, n), 1, DTYPES[letter]), **_work(letter, size)})
 
 
-def ormqr(
+def multiplied(
     rng: Rng, letter: str, side: str = "L", trans: str = "N", m: int = 5, n: int = 3, k: int = 3
 ) -> Case:  # fmt: skip
-    """Its `tau` is any, though a matrix Q has one for each v."""
+    """ormqr or unmqr. `tau` is any, though a matrix Q has one for each v."""
     rows, size = (m, n) if side == "L" else (n, m)
     values = {"side": side, "trans": trans, "m": m, "n": n, "k": k, "lwork": max(1, size), "info": 0}
     values |= {"a": matrix(rng, rows, k, rows + 1, DTYPES[letter], "l"), "lda": rows + 1}
     values |= {"c": matrix(rng, m, n, m + 2, DTYPES[letter]), "ldc": m + 2}
     tau = vector(rng, k, 1, DTYPES[letter])
-    return Case(f"{letter}ormqr_", {**values, "tau": tau, **_work(letter, max(1, size))})
+    name = "unmqr" if letter in "cz" else "ormqr"
+    return Case(f"{letter}{name}_", {**values, "tau": tau, **_work(letter, max(1, size))})
 
 
 def syev(rng: Rng, letter: str, name: str = "syev", jobz: str = "V", uplo: str = "L", n: int = 4) -> Case:

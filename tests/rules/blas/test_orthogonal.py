@@ -10,17 +10,16 @@ from tests.rules.blas.checks import check, check_subsets, cotangents, tangents
 from tests.rules.blas.test_levels import Rng
 
 
-@pytest.mark.parametrize("name", ["geqrf", "geqp3"])
-@pytest.mark.parametrize("letter", ["s", "d"])
+@pytest.mark.parametrize(("letter", "name"), [*((x, "geqrf") for x in "sdcz"), ("s", "geqp3"), ("d", "geqp3")])
 @pytest.mark.parametrize(("m", "n"), [(5, 3), (3, 3), (3, 5), (1, 2), (0, 2), (2, 0)])
 def test_columns(letter: str, name: str, m: int, n: int, rng: Rng) -> None:
     check(cases.geqrf(rng, letter, m, n, name), rng)
 
 
-@pytest.mark.parametrize("trans", ["N", "t"])
+@pytest.mark.parametrize(("letter", "trans"), [("d", "N"), ("d", "t"), ("z", "N"), ("z", "c")])
 @pytest.mark.parametrize(("side", "m", "n"), [("L", 5, 2), ("R", 2, 4), ("L", 3, 3)])
-def test_ormqr(side: str, trans: str, m: int, n: int, rng: Rng) -> None:
-    case = cases.ormqr(rng, "d", side, trans, m, n, 3)
+def test_products(letter: str, side: str, trans: str, m: int, n: int, rng: Rng) -> None:
+    case = cases.multiplied(rng, letter, side, trans, m, n, 3)
     check(case, rng)
     check_subsets(case, rng)
 
