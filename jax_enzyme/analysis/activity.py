@@ -24,7 +24,6 @@ from jax_enzyme.analysis.objects import (
     call_effect,
     called_routine,
     copy_operands,
-    is_copy,
     is_defined_call,
 )
 from jax_enzyme.analysis.tbaa import is_fortran_integer, is_integer_of_c
@@ -268,7 +267,7 @@ class Activity:
 
     def _solve_useful(self, instructions: Collection[I.Instruction], outputs: Collection[MemoryObject]) -> None:
         """What outputs depend on: the flows, followed back from them, and from what is useful in any case."""
-        usefulness = Usefulness(self._points_to)
+        usefulness = Usefulness(self._points_to, self._layout)
         start: list[Value | MemoryObject] = list(outputs)
         for instruction in instructions:
             self._note_use(usefulness, instruction)
@@ -280,29 +279,15 @@ class Activity:
 
     def _note_use(self, noted: Usefulness, instruction: I.Instruction) -> None:
         """What an instruction makes, or writes, and what that depends on."""
-        size = self._layout.store_size
-        match instruction:
-            case I.Load(operands=[pointer]):
-                noted.flows(instruction, noted.parts(pointer, size(instruction.type)))
-            case I.Store(operands=[value, pointer]):
-                noted.writes(pointer, size(value.type), (value,) if self._can_carry(value) else ())
-            case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
-                sources = (*noted.parts(pointer, None), *filter(self._can_carry, values))
-                noted.flows(instruction, sources)
-                noted.writes(pointer, None, sources)
-            case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
-                for parameter, argument in zip(callee.arguments, instruction.arguments, strict=False):
-                    noted.flows(parameter, (argument,))
-                noted.flows(instruction, self._returned[callee])
-            case I.CallBase() if is_copy(instruction):
-                noted.copies(instruction)
-            case I.CallBase() if (routine := _routine(instruction)) is not None:
-                sources = self._read(noted, instruction, routine)
-                noted.flows(instruction, sources)
-                for n in filter(routine.writes, routine.floats):
-                    noted.writes(instruction.operands[n], None, sources)
-            case _:
-                noted.flows(instruction, self._flows[instruction])
+        if noted.moves(instruction, self._can_carry):
+            return
+        if (routine := _routine(instruction)) is None:
+            noted.flows(instruction, self._flows[instruction])
+            return
+        sources = self._read(noted, instruction, routine)
+        noted.flows(instruction, sources)
+        for n in filter(routine.writes, routine.floats):
+            noted.writes(instruction.operands[n], None, sources)
 
     def _read(self, noted: Usefulness, call: I.Instruction, routine: Routine) -> list[Part]:
         return [p for n in filter(routine.reads, routine.floats) for p in noted.parts(call.operands[n], None)]

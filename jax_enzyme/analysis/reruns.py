@@ -93,8 +93,7 @@ class _Derivatives:
         self._points_to = points_to
         self._activity = activity
         self._calls = frozenset(calls)
-        self._layout = DataLayout(points_to.module)
-        self._noted = Usefulness(points_to)
+        self._noted = Usefulness(points_to, DataLayout(points_to.module))
         self._homes = {b.terminator: (f, b) for f in points_to.functions for b in f.blocks}
 
     def needed(self, instructions: Iterable[I.Instruction]) -> Collection[Value]:
@@ -112,23 +111,11 @@ class _Derivatives:
 
     def _note(self, instruction: I.Instruction) -> None:
         """What an instruction makes, or writes, and what that depends on."""
-        noted, given, size = self._noted, instruction.operands, self._layout.store_size
-        match instruction:
-            case I.Load(operands=[pointer]):
-                noted.flows(instruction, (pointer, *noted.parts(pointer, size(instruction.type))))
-            case I.Store(operands=[value, pointer]):
-                noted.writes(pointer, size(value.type), (value,))
-            case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
-                noted.flows(instruction, (*given, *noted.parts(pointer, None)))
-                noted.writes(pointer, None, values)
-            case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
-                for parameter, argument in zip(callee.arguments, instruction.arguments, strict=False):
-                    noted.flows(parameter, (argument,))
-                noted.flows(instruction, callee.returned())
-            case I.CallBase():
-                self._note_call(instruction)
-            case _:
-                noted.flows(instruction, given)
+        moves = self._noted.moves(instruction)
+        if isinstance(instruction, I.CallBase) and not moves:
+            self._note_call(instruction)
+        elif not is_defined_call(instruction):
+            self._noted.flows(instruction, instruction.operands)
 
     def _note_call(self, call: I.CallBase) -> None:
         noted, effect = self._noted, call_effect(call)
@@ -138,8 +125,6 @@ class _Derivatives:
                 noted.writes(argument, length, (call,))
             if length is None:
                 noted.fills(reachable_objects(self._points_to, call), (call,))
-        elif effect is Effect.MEMORY_COPY:
-            noted.copies(call)
         elif effect is Effect.MEMORY_SET:
             noted.writes(call.operands[0], None, call.operands)
         elif effect not in _SILENT:

@@ -9,15 +9,18 @@ that no useful load reads has no part in the derivative, although its object has
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, copy_operands
+from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy, is_defined_call
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.remembered import remembered
 
 _MOST = 64
 """Of an object of which so many ranges of bytes are useful, all are."""
@@ -47,6 +50,7 @@ class Usefulness:
     """Filled with what goes where, then asked what outputs depend on."""
 
     points_to: PointsTo
+    layout: DataLayout
     _flows: dict[Value, list[Iterable[Value | Part]]] = field(default_factory=dict[Value, list[Iterable[Value | Part]]])
     _writes: dict[MemoryObject, list[_Write]] = field(default_factory=dict[MemoryObject, list[_Write]])
 
@@ -70,8 +74,35 @@ class Usefulness:
         for item in items:
             self._writes.setdefault(item, []).append(_Write(ANY, None, sources))
 
-    def copies(self, call: I.CallBase) -> None:
-        """Bytes are made of bytes."""
+    def moves(self, instruction: I.Instruction, passes: Callable[[Value], bool] = lambda _: True) -> bool:
+        """Notes what an instruction makes that only moves what there is, or writes, and what that depends on: a load, a
+        store, an atomic operation, a copy, a call of a function with a body. Whether it is one of these. Of what is
+        stored that counts which `passes` something on."""
+        size = self.layout.store_size
+        match instruction:
+            case I.Load(operands=[pointer]):
+                self.flows(instruction, self.parts(pointer, size(instruction.type)))
+            case I.Store(operands=[value, pointer]):
+                self.writes(pointer, size(value.type), (value,) if passes(value) else ())
+            case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
+                sources = (*self.parts(pointer, None), *filter(passes, values))
+                self.flows(instruction, sources)
+                self.writes(pointer, None, sources)
+            case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
+                for parameter, argument in zip(callee.arguments, instruction.arguments, strict=False):
+                    self.flows(parameter, (argument,))
+                self.flows(instruction, self._returned(callee))
+            case I.CallBase() if is_copy(instruction):
+                self._copies(instruction)
+            case _:
+                return False
+        return True
+
+    @remembered
+    def _returned(self, function: Function) -> list[Value]:
+        return function.returned()
+
+    def _copies(self, call: I.CallBase) -> None:
         target, _, length = copy_operands(call)
         for part in self.parts(target, length):
             self._writes.setdefault(part.item, []).append(_Write(part.at, length, (), call))

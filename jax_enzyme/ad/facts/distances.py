@@ -14,22 +14,23 @@ through arithmetic, calls and memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect
+from jax_enzyme.analysis.objects import MemoryObject, Objects, copy_operands, is_copy
+from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.reach import Reached, made_of, reached
-from jax_enzyme.ir.values import Argument, Constant, Value
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.ir.reach import Reached
+from jax_enzyme.ir.values import Constant, Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +94,33 @@ class Distances:
     # -- what comes to an address
 
     @cached_property
-    def _leading(self) -> AbstractSet[Value | MemoryObject]:
-        """What may become a part of the address of something that varies; and the memory that it comes by."""
-        return reached(self._parts_of_addresses(), self._made_of, _may_hold_distance).keys()
+    def _leading(self) -> AbstractSet[Value]:
+        """What may become a part of the address of something that varies, by way of memory too."""
+        noted = Usefulness(self.points_to, DataLayout(self.points_to.module))
+        unknown, astray = self.points_to.unknown, MemoryObject("astray", None)
+        returned = [value for function in self.points_to.functions for value in function.returned()]
+        for instruction in self.points_to.instructions():
+            moves = noted.moves(instruction, _may_hold_distance)
+            given = list(filter(_may_hold_distance, instruction.operands))
+            match instruction:
+                case I.Load():
+                    noted.flows(instruction, [Part(astray)])
+                case I.Store(operands=[_, to]) | I.AtomicRMW(operands=[to, *_]) | I.CmpXchg(operands=[to, *_]):
+                    noted.fills([unknown, astray] if unknown in self.points_to.of(to) else [unknown], given)
+                case I.CallBase() if is_copy(instruction):
+                    target, source, _ = copy_operands(instruction)
+                    if unknown in self.points_to.of(target):
+                        noted.fills([astray], noted.parts(source, None))
+                case I.CallBase() if not isinstance(instruction.callee, Function):
+                    noted.flows(instruction, [*given, *filter(_may_hold_distance, returned)])
+                    for callee in self.points_to.functions:
+                        for parameter, value in zip(callee.arguments, instruction.arguments, strict=False):
+                            noted.flows(parameter, (value,))
+                case _ if not moves:
+                    noted.flows(instruction, given)
+                case _:
+                    pass
+        return noted.of(list(filter(_may_hold_distance, self._parts_of_addresses())))[0]
 
     def _parts_of_addresses(self) -> Iterator[Value]:
         """Of pointers; and integers that hold addresses, where they go to memory, in which they may be pointers."""
@@ -113,60 +138,9 @@ class Distances:
     def _may_vary(self, pointer: Value) -> bool:
         return not self.points_to.of(pointer).isdisjoint(self.varied)
 
-    def _made_of(self, item: Value | MemoryObject) -> Iterable[Value | MemoryObject]:
-        match item:
-            case MemoryObject() if item == self.points_to.unknown:
-                return (v for written in self._written.values() for v in written)
-            case MemoryObject():
-                return (*self._written.get(item, ()), *self._written.get(self.points_to.unknown, ()))
-            case I.Load(operands=[pointer]):
-                return self.points_to.of(pointer)
-            case Argument():
-                return self._passed.get(item, ())
-            case I.CallBase() if isinstance(callee := item.callee, Function) and not callee.is_declaration:
-                return callee.returned()
-            case I.CallBase() if not isinstance(item.callee, Function):
-                return (*item.arguments, *(v for f in self.points_to.functions for v in f.returned()))
-            case _:
-                return made_of(item)
 
-    @cached_property
-    def _written(self) -> Mapping[MemoryObject, Iterable[Value | MemoryObject]]:
-        """What is stored into each object, and the objects that are copied there."""
-        found: dict[MemoryObject, dict[Value | MemoryObject, None]] = {}
-        for instruction in self.points_to.instructions():
-            match instruction:
-                case I.Store() | I.AtomicRMW() | I.CmpXchg():
-                    pointer = instruction.operands[-1 if isinstance(instruction, I.Store) else 0]
-                    written: Iterable[Value | MemoryObject] = instruction.operands
-                case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
-                    pointer = instruction.operands[0]
-                    written = self.points_to.of(instruction.operands[1])
-                case I.CallBase() if call_effect(instruction) is Effect.REALLOCATE:
-                    pointer = instruction
-                    written = self.points_to.of(instruction.operands[0])
-                case _:
-                    continue
-            for item in self.points_to.of(pointer):
-                found.setdefault(item, {}).update(dict.fromkeys(written))
-        return found
-
-    @cached_property
-    def _passed(self) -> Mapping[Value, list[Value]]:
-        """What each parameter may be: of a function that is called by its name, and, through a pointer, of any."""
-        found: dict[Value, list[Value]] = {}
-        for call in (i for i in self.points_to.instructions() if isinstance(i, I.CallBase)):
-            called = [call.callee] if isinstance(call.callee, Function) else self.points_to.functions
-            for callee in called:
-                for parameter, value in zip(callee.arguments, call.arguments, strict=False):
-                    found.setdefault(parameter, []).append(value)
-        return found
-
-
-def _may_hold_distance(item: Value | MemoryObject) -> bool:
-    if isinstance(item, MemoryObject):
-        return True
-    return not isinstance(item, Constant) and not T.is_pointer(item.type) and item.type not in (T.I1, T.VOID)
+def _may_hold_distance(value: Value) -> bool:
+    return not isinstance(value, Constant) and not T.is_pointer(value.type) and value.type not in (T.I1, T.VOID)
 
 
 def _starts(value: Value) -> frozenset[Value]:
