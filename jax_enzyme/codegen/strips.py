@@ -44,7 +44,7 @@ from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.inlining import recursive_functions
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.loop_hints import ask_for_vectors_first
+from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 _STRIP = 128
@@ -104,7 +104,7 @@ class _Function:
             if (parts := self._parts(loop)) is not None:
                 first = _Split(self._function, loop, parts, length, self._memory(parts.kept)).run()
                 if isinstance(length, int) and length <= _SHORT:
-                    ask_for_vectors_first(self._module, first)
+                    ask(self._module, first, "late")
 
     def _memory(self, kept: tuple[I.Instruction, ...]) -> dict[I.Instruction, Value]:
         """Where a strip of each is: the same memory for all loops, which run one after the other."""

@@ -35,15 +35,6 @@ def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable
     branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]
 
 
-def ask_for_vectors_first(module: Module, branch: Instruction) -> None:
-    """Asks, in place, not to unroll the loop that a branch closes before vectors are made of it; what is made of it may
-    be unrolled as LLVM sees fit."""
-    behind = MDNode(operands=[MDString("llvm.loop.vectorize.followup_all"), MDNode(operands=[MDString("je.vectors")])])
-    held = [*properties(module, branch), behind]
-    own = add_loop(module, held, [MDNode(operands=[MDString("llvm.loop.unroll.disable")])])
-    branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]
-
-
 def forget(module: Module, branch: Instruction) -> None:
     """Takes back, in place, whatever was asked of unrolling the loop that a branch closes."""
     kept = [item for item in properties(module, branch) if not _is_of_unrolling(module, item)]
