@@ -27,7 +27,7 @@ no call has them to itself (`private_globals`): all constructors run once then, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.objects import named_functions
@@ -49,6 +49,7 @@ from jax_enzyme.ir.values import (
     int_value,
     parts_of,
 )
+from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.rewriting import Change, replace_operands, rewrite, split_before
 
 _CONSTRUCTORS = "llvm.global_ctors"
@@ -64,7 +65,9 @@ _NAMING = (GlobalVariable, GlobalAlias, ConstantExpr, ConstantAggregate, Constan
 def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     """The array function with its static objects; the very same where it has none."""
     module = function.module
-    registers = any(_registration(i) for f in _mentioned([module.functions[function.symbol]]) for i in f.instructions())
+    registers = any(
+        _registration(i) for f in _Named().mentioned(module.functions[function.symbol]) for i in f.instructions()
+    )
     if not registers and all(c.name == _ONCE for c in _constructors(module)):
         return function
     module = clone(module)
@@ -74,8 +77,9 @@ def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     module.globals.pop("llvm.global_dtors", None)
     for variable in filter(_is_list, module.globals.values()):
         variable.suffix = ()
-    hidden = _hidden_uses(root, units)
-    inside, once = ([], units) if hidden else _sorted(root, units)
+    named = _Named()
+    hidden = _hidden_uses(root, units, named)
+    inside, once = ([], units) if hidden else _sorted(root, units, named)
     if once:
         _run_once(module, once)
     at = Builder.on_top(root)
@@ -110,91 +114,93 @@ def _units(constructor: Function) -> list[Function]:
     return units if isinstance(last, I.Return) and len(units) == len(calls) else [constructor]
 
 
-def _sorted(root: Function, units: Sequence[Function]) -> tuple[list[Function], list[Function]]:
+def _sorted(root: Function, units: Sequence[Function], named: _Named) -> tuple[list[Function], list[Function]]:
     """The constructors that the kernel needs: those that every call runs, and those that run once."""
     inside: list[Function] = []
     known: dict[Value, set[Value]] = {}
     while True:
-        kernel = _mentioned([root, *inside])
-        used = _used(kernel, units)
-        now = [u for u in used if not _may_run_once(u, kernel, known)]
+        kernel = named.mentioned(root, *inside)
+        used = _used(kernel, units, named)
+        now = [u for u in used if not _may_run_once(u, kernel, known, named)]
         if now == inside:
             return inside, [u for u in used if u not in inside]
         inside = now
 
 
-def _used(kernel: set[Function], units: Sequence[Function]) -> list[Function]:
+def _used(kernel: set[Function], units: Sequence[Function], named: _Named) -> list[Function]:
     """Those that have to do with a variable of the kernel, or of another one of them."""
-    about = {unit: _variables(_mentioned([unit])) for unit in units}
-    variables, used = _variables(kernel), set[Function]()
+    about = {unit: named.variables(unit) for unit in units}
+    variables, used = named.variables(*kernel), set[Function]()
     while further := {u for u in about.keys() - used if not variables.isdisjoint(about[u])}:
         used |= further
         variables.update(*(about[u] for u in further))
     return [u for u in units if u in used]
 
 
-def _mentioned(functions: Iterable[Function]) -> set[Function]:
-    """Functions with bodies, and all that they name, themselves or in tables."""
-    return {v for v in _reached(functions) if isinstance(v, Function)}
+class _Named:
+    """What functions and constants name. Each is looked through once, so that none may change meanwhile."""
 
+    def mentioned(self, *functions: Function) -> set[Function]:
+        """Functions with bodies, and all that they name, themselves or in tables."""
+        return {v for v in self.reached(*functions) if isinstance(v, Function)}
 
-def _variables(functions: Iterable[Function]) -> set[Value]:
-    """The variables that functions lead to, and that may change."""
-    return {v for v in _reached(functions) if isinstance(v, GlobalVariable) and not v.is_constant and v.initializer}
+    def variables(self, *functions: Function) -> set[Value]:
+        """The variables that functions lead to, and that may change."""
+        found = self.reached(*functions)
+        return {v for v in found if isinstance(v, GlobalVariable) and not v.is_constant and v.initializer}
 
+    def reached(self, *values: Value) -> set[Value]:
+        """Functions with bodies and variables to which constants lead."""
+        found = reached(values, self._by)
+        return {v for v in found if isinstance(v, GlobalVariable) or (isinstance(v, Function) and not v.is_declaration)}
 
-def _reached(values: Iterable[Value]) -> set[Value]:
-    """Functions with bodies and variables to which constants lead."""
-
-    def leads_to(value: Value) -> Iterable[Value]:
+    @remembered
+    def _by(self, value: Value) -> Collection[Value]:
         match value:
             case Function():
-                return (v for i in value.instructions() for v in i.operands if isinstance(v, Constant))
+                named = (v for i in value.instructions() for v in i.operands if isinstance(v, (Function, *_NAMING)))
+                return dict.fromkeys(named).keys()
             case GlobalVariable(initializer=Constant() as part) | GlobalAlias(target=Constant() as part):
                 return [part]
             case _:
                 return parts_of(value)
 
-    found = reached(values, leads_to)
-    return {v for v in found if isinstance(v, GlobalVariable) or (isinstance(v, Function) and not v.is_declaration)}
 
-
-def _hidden_uses(root: Function, units: Sequence[Function]) -> bool:
+def _hidden_uses(root: Function, units: Sequence[Function], named: _Named) -> bool:
     """Whether functions that are called by address lead to variables: those stay shared between calls."""
     taken: set[Value] = set()
-    reached = _reached([root, *units])
-    for value in reached:
+    for value in named.reached(root, *units):
         if isinstance(value, GlobalVariable) and value.initializer is not None:
             taken.update(named_functions(value.initializer))
         for instruction in value.instructions() if isinstance(value, Function) else ():
             if _registration(instruction) is None:
                 operands = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
                 taken.update(f for v in operands for f in named_functions(v))
-    return bool(_variables(f for f in taken if isinstance(f, Function)))
+    return bool(named.variables(*(f for f in taken if isinstance(f, Function))))
 
 
-def _may_run_once(unit: Function, kernel: set[Function], known: dict[Value, set[Value]]) -> bool:
+def _may_run_once(unit: Function, kernel: set[Function], known: dict[Value, set[Value]], named: _Named) -> bool:
     """Whether it makes numbers that the kernel only reads: it calls nothing that it does not say, but mathematics.
     `known` is filled with what functions of the kernel and constants in them lead to."""
-    own = _mentioned([unit])
+    own = named.mentioned(unit)
     calls = [i for f in own for i in f.instructions() if isinstance(i, I.CallBase)]
     if any(not isinstance(c.callee, Function) for c in calls) or any(_opaque(c.callee) for c in calls):
         return False
-    variables = _variables(own)
+    variables = named.variables(unit)
     for function in kernel - own:
         if function not in known:
-            _follow(function, known)
+            _follow(function, known, named)
         if not variables.isdisjoint(known[function]) and not _only_reads(function, variables, known):
             return False
     return True
 
 
-def _follow(function: Function, known: dict[Value, set[Value]]) -> None:
+def _follow(function: Function, known: dict[Value, set[Value]], named: _Named) -> None:
     """Finds what the constants of a function lead to, each of them and all."""
     found = known[function] = set[Value]()
     for constant in {v for i in function.instructions() for v in i.operands if isinstance(v, _NAMING)}:
         if constant not in known:
-            known[constant] = _reached([constant])
+            known[constant] = named.reached(constant)
         found |= known[constant]
 
 
@@ -224,7 +230,7 @@ def _only_reads(function: Function, variables: set[Value], known: dict[Value, se
 
 def _run_once(module: Module, units: Sequence[Function]) -> None:
     """Makes them a constructor of the module's, of functions that nothing else calls."""
-    own = sorted(_mentioned(units), key=lambda f: f.name)
+    own = sorted(_Named().mentioned(*units), key=lambda f: f.name)
     copies: dict[Value, Value] = {}
     for function in own:
         copy = clone_function(function, f"{function.name}.once")
@@ -273,7 +279,7 @@ def _destroy_at_the_end(module: Module, root: Function, inside: Sequence[Functio
 
         return change
 
-    order = dict.fromkeys(f for u in [*inside, root] for f in sorted(_mentioned([u]), key=lambda f: f.name))
+    order = dict.fromkeys(f for u in [*inside, root] for f in sorted(_Named().mentioned(u), key=lambda f: f.name))
     for function in order:
         rewrite(function, change_of)
     for block in [b for b in root.blocks if isinstance(b.terminator, I.Return)]:
