@@ -116,25 +116,31 @@ def merge(into: dict[K, Offsets], more: dict[K, Offsets], most: int) -> list[K]:
     changed: list[K] = []
     for key, offsets in more.items():
         old = into.get(key)
-        if old is offsets:
+        if old is offsets or old is ANYWHERE or (old is not None and not offsets):
             continue
-        if old is not None:
-            if offsets <= old:
-                continue
-            # What another one includes goes, so that a join of many stays when its parts come again.
-            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
-            if not offsets:
-                continue
-        new = offsets if old is None else old | offsets
-        # Of single numbers none includes another.
-        if len(new) > 1 and any(c.modulus for c in new):
-            new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
-        if len(new) > most:
-            new = fewer(new, most)
-        if new != old:
+        new = _either(old, offsets, most) if old or len(offsets) > 1 else offsets
+        if new is not old and new != old:
             into[key] = new
             changed.append(key)
     return changed
+
+
+@lru_cache(maxsize=1 << 14)
+def _either(old: Offsets | None, more: Offsets, most: int) -> Offsets:
+    """The congruences of both sets, or fewer that include them. Remembered: objects are many, and lie at the same few
+    offsets behind one pointer and another."""
+    if old is not None:
+        if more <= old:
+            return old
+        # What another one includes goes, so that a join of many stays when its parts come again.
+        more = frozenset(c for c in more if c not in old and not any(d.includes(c) for d in old))
+        if not more:
+            return old
+    new = more if old is None else old | more
+    # Of single numbers none includes another.
+    if len(new) > 1 and any(c.modulus for c in new):
+        new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
+    return fewer(new, most) if len(new) > most else new
 
 
 def without(numbers: Offsets, excluded: int) -> Offsets:

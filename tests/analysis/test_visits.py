@@ -10,6 +10,7 @@ from jax_enzyme.ad.derive import derive
 from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis import digits, escaped, memory, single_values, words
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.consequences import Consequences
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.equality import exact_comparisons
@@ -17,6 +18,7 @@ from jax_enzyme.analysis.evaluation import Effort
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
+from jax_enzyme.analysis.offsets import merge
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
@@ -560,3 +562,22 @@ def followed(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_what_comes_of_questions_about_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert followed(20, monkeypatch) <= 2.2 * followed(10, monkeypatch)
+
+
+def test_sets_of_offsets_are_joined_once_however_many_objects_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Congruence] = []
+    includes = Congruence.includes
+
+    def counted(self: Congruence, other: Congruence) -> bool:
+        asked.append(other)
+        return includes(self, other)
+
+    monkeypatch.setattr(Congruence, "includes", counted)
+    strides, more = frozenset([Congruence(0, 24), Congruence(8, 0)]), frozenset([Congruence(48, 0), Congruence(3, 0)])
+    into = dict.fromkeys(range(1_000), strides)
+    assert merge(into, dict.fromkeys(into, more), 4) == list(into)
+    assert set(into.values()) == {frozenset([*strides, Congruence(3, 0)])}
+    assert merge(into, dict.fromkeys(into, frozenset([ANY])), 4) == list(into)
+    assert not merge(into, dict.fromkeys(into, more), 4)
+    assert set(into.values()) == {frozenset([ANY])}
+    assert 0 < len(asked) < 100
