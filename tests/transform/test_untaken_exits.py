@@ -60,7 +60,12 @@ high:
         ("eq i64 %i, 9", "eq i64 %next, 12", _MAY_SKIP, ["loop"]),
         ("eq i64 %i, 10", "eq i64 %next, 10", _ON, ["latch"]),
         ("eq i64 %i, 20", "eq i64 %after, 10", _JOINS, ["ask"]),
-        ("eq i64 %i, 20", "eq i64 %next, 10", _ASKS_AGAIN, ["inner", "latch"]),  # who comes to `high` leaves
+        (
+            "eq i64 %i, 20",
+            "eq i64 %next, 10",
+            _ASKS_AGAIN,
+            ["inner"],
+        ),  # who comes to `high` leaves, and then nobody at the latch
         ("eq i64 %i, 9", "eq i64 %next, %n", _ON, ["latch", "loop"]),  # nobody knows which is before
         ("eq i64 %i, %n", "ugt i64 %next, %n", _ON, ["latch", "loop"]),  # may wrap
     ],
