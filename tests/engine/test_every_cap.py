@@ -142,6 +142,7 @@ ELSEWHERE = {
     "transform.device.canonical:_SPLIT_UP_TO": _SPEED,
     "transform.device.smaller_blocks:_MOST": _SPEED,
     "transform.lockstep:_LARGEST_COPY": _SPEED,
+    "transform.openmp.reductions:_MOST_SCALARS": _SPEED,
     "transform.openmp.teams:_MOST": "how large a team may be",
     "transform.pointer_tables:_MOST": _SPEED,
     "transform.rotations:_MOST": _SPEED,

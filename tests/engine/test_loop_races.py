@@ -115,6 +115,21 @@ def test_generated_programs_have_no_race(source: str) -> None:
     assert check(source.replace(f"N = {SIZE}", "N = 8")).ok
 
 
+def test_iterations_are_those_of_the_source_where_the_program_declares_how_to_join() -> None:
+    source = """#pragma omp declare reduction(mul : double : omp_out *= omp_in) initializer(omp_priv = 1)
+void k(int n, const double *x, double *y) {
+  double p = 1;
+#pragma omp parallel for reduction(mul : p)
+  for (int i = 0; i < 40; i++) {
+    p *= x[i % n];
+    y[i / 39] = x[0];
+  }
+}"""
+    with pytest.raises(je.RaceError, match=r"by iteration 0 of .*\n.* by iteration 1 of ") as caught:
+        check(source)
+    assert len(caught.value.report.races) == 1
+
+
 def test_regions_that_ask_for_their_thread_are_refused() -> None:
     source = """#include <omp.h>
 void k(int n, const double *x, double *y) {

@@ -142,6 +142,78 @@ void k(int n, const double *x, double *y) {
         n=2000,
         all=True,
     ),
+    "what the program declares how to join": Shared(
+        """#include <math.h>
+typedef struct { double top, sum; unsigned at; } best;
+static best joined(best a, best b) {
+  double top = fmax(a.top, b.top);
+  best c = {top, a.sum * exp(a.top - top) + b.sum * exp(b.top - top), b.top > a.top ? b.at : a.at};
+  return c;
+}
+#pragma omp declare reduction(join : best : omp_out = joined(omp_out, omp_in)) initializer(omp_priv = (best){-30, 0, 0})
+void k(int n, const double *x, double *y) {
+  best all = {-30, 0, 0};
+  double far = 1;
+#pragma omp declare reduction(far : double : omp_out *= omp_in) initializer(omp_priv = 1)
+#pragma omp parallel for reduction(join : all) reduction(far : far) schedule(dynamic, 3)
+  for (unsigned i = 0; i < (unsigned)n; i++) {
+    best own = {3 * x[i], 1, i};
+    all = joined(all, own);
+    far *= 1 + 0.01 * sin(x[i]);
+  }
+  for (int i = 0; i < n; i++) y[i] = all.top + log(all.sum) * x[all.at] * far;
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "what the program declares how to join, in a class": Shared(
+        """#include <cmath>
+struct Moments {
+  double n = 0, mean = 0, sum = 0;
+  void add(const Moments &o) {
+    if (o.n == 0) return;
+    double d = o.mean - mean, all = n + o.n;
+    mean += d * o.n / all;
+    sum += o.sum + d * d * n * o.n / all;
+    n = all;
+  }
+};
+#pragma omp declare reduction(add : Moments : omp_out.add(omp_in))
+extern "C" void k(int n, const double *x, double *y) {
+  Moments m;
+#pragma omp parallel for reduction(add : m)
+  for (int i = 0; i < n; i++) {
+    Moments one;
+    one.n = 1, one.mean = std::exp(x[i]);
+    m.add(one);
+  }
+  for (int i = 0; i < n; i++) y[i] = (x[i] - m.mean) / std::sqrt(m.sum / n);
+}""",
+        "pjv",
+        lang="c++",
+        n=1000,
+    ),
+    "what the program declares how to join, begun before the loop": Shared(
+        """#include <math.h>
+#pragma omp declare reduction(far : double : omp_out *= omp_in) initializer(omp_priv = 1)
+void k(int n, const double *x, double *y) {
+  double p = 1, q = 1;
+#pragma omp parallel reduction(far : p, q)
+  {
+    p *= x[0];
+#pragma omp for
+    for (int i = 0; i < n; i++) p *= 1 + 0.01 * x[i];
+#pragma omp for
+    for (int i = 0; i < n; i++) q *= 1 - 0.01 * x[i];
+#pragma omp for
+    for (int i = 0; i < n; i++) q *= 1 + 0.01 * sin(x[i]), p *= cos(0.01 * x[i]);
+  }
+  for (int i = 0; i < n; i++) y[i] = p + x[i] * q;
+}""",
+        "?",
+        n=500,
+    ),
     "the last address of those that a condition allows": Shared(
         """void k(int n, const double *x, double *y) {
   const double *last = x;
@@ -2141,9 +2213,9 @@ def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
 #pragma omp parallel for
   for (int i = 1; i < 9; i++) y[i] = x[i];
   double late = 1;
-#pragma omp declare reduction(late : double : omp_out = 1 / (omp_out + omp_in)) initializer(omp_priv = 1)
-#pragma omp parallel for reduction(late : late)
-  for (int i = 0; i < n; i++) late = 1 / (late + x[i] * x[i]);
+
+#pragma omp parallel for lastprivate(conditional : late)
+  for (int i = 0; i < n; i++) if (x[i] > 0.5) late = 1 / (1 + x[i] * x[i]);
   y[0] = late;
 }"""
     kernel = je.kernel(source, "k", SIGNATURE, lang="c", flags=("-fopenmp",))

@@ -2,7 +2,7 @@
 // are taken apart in transform/openmp. A team has one member, number 0, but for regions that ask for their thread: those
 // have as many as they want, and `je_member`, `je_members` and `je_meet` are told what they are there
 // (transform/openmp/teams.py).
-// provides: je_(member|members|meet|slot|within|threads|most|team_size|set_threads|get_threads)
+// provides: je_(member|members|meet|slot|within|threads|most|most_ranges|team_size|set_threads|get_threads)
 // provides: __kmpc_(global_thread_num|ok_to_fork|in_parallel|serialized_parallel|end_serialized_parallel)
 // provides: __kmpc_(push_\w+|barrier|flush|critical|critical_with_hint|end_critical|ordered|end_ordered|doacross_\w+)
 // provides: __kmpc_(master|end_master|masked|end_masked|single|end_single|copyprivate|for_static_fini|distribute_fini)
@@ -48,6 +48,7 @@ REPLACED int je_within(void) { return 0; }  // Is this in a region that has a te
 REPLACED int je_threads(void) { return 1; }
 REPLACED int je_most(void) { return 1; }
 REPLACED void je_meet(void) {}
+REPLACED int64_t je_most_ranges(void) { return 64; }  // of a loop (transform/openmp/reductions.py)
 
 void __assert_fail(const char *, const char *, unsigned, const char *) __attribute__((noreturn));
 

@@ -31,6 +31,7 @@ from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.cuda import accesses as kinds
 from jax_enzyme.transform.cuda.accesses import Rows, rows_of
 from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, UNLOCKING
+from jax_enzyme.transform.openmp.reductions import leave_whole
 from jax_enzyme.transform.openmp.regions import is_region
 from jax_enzyme.transform.openmp.synchronisation import is_thread_local
 from jax_enzyme.transform.openmp.teams import TEAM_FUNCTION
@@ -64,6 +65,7 @@ class LoopLog:
 
     def watch(self, module: Module, symbol: str) -> None:
         """The kernel gets the log as its last parameter; loops are serial."""
+        leave_whole(module)
         kernel = module.functions[symbol]
         kinds.AccessLog().add_argument(kernel)
         module.globals[_LOG] = GlobalVariable(T.PTR, T.PTR, ConstantNull(T.PTR), prefix=("internal",), name=_LOG)

@@ -26,6 +26,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.heap_locals import move_known_outside
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
+from jax_enzyme.transform.openmp.reductions import cut_declared
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
 from jax_enzyme.transform.openmp.scans import join_scans
 from jax_enzyme.transform.openmp.sections import hide_sections
@@ -63,6 +64,8 @@ def make_serial(module: Module, name: str) -> Module:
     hide_sections(module, [found.loop for found in loops])
     marks = [(found, _marks(found, regions, alone, meetings)) for found in loops if scans.isdisjoint(found.loop.blocks)]
     for found, words in marks:
+        if words and not teams:
+            cut_declared(module, found, words)
         for latch in found.loop.latches:
             if words:
                 mark(module, latch.terminator, words)

@@ -139,7 +139,7 @@ def _has_chunks(loop: Loop, start: I.CallBase) -> bool:
 
 def _once(module: Module, function: Function, loop: Loop) -> None:
     """A loop that is known to run once at most is one no more."""
-    ends = list(dict.fromkeys(target for _, target in loop.exit_edges if not _catches(target) and _goes_on(target)))
+    ends = list(dict.fromkeys(target for _, target in loop.exit_edges if not catches(target) and _goes_on(target)))
     if len(ends) != 1 or any(isinstance(i, I.Phi) for i in ends[0].instructions):
         raise CompileError(
             "a worksharing loop has an irregular form",
@@ -156,7 +156,7 @@ def _once(module: Module, function: Function, loop: Loop) -> None:
         phi.incoming = [(v, b) for v, b in phi.incoming if b not in loop.latches]
 
 
-def _catches(block: BasicBlock) -> bool:
+def catches(block: BasicBlock) -> bool:
     """Does a block begin with an exception? Exceptions leave a loop by ways of their own."""
     return any(isinstance(i, I.LandingPad) for i in block.instructions)
 

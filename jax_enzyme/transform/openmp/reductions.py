@@ -1,0 +1,275 @@
+"""Worksharing loops with reductions that the program declares become loops over ranges of their iterations.
+
+    before    best = omp_initializer()                        a thread's own
+              for i = first .. last: best = better(best, x[i])
+              __kmpc_reduce_nowait(..., &best, combine)
+
+    after     best = none = omp_initializer()
+              for r < count:                                  marked as well
+                best = none
+                for i in range r: best = better(best, x[i])
+                part[r] = best
+              best = none
+              for r < count: combine(&best, &part[r])
+              __kmpc_reduce_nowait(..., &best, combine)
+
+That is what a team of so many threads does, which OpenMP allows: what the program declares says how parts are joined,
+and that nobody could tell from the loop. Each range has its own number, record or array, in derivatives too; of each
+scalar in a record the parts are an array, so that what does not vary lies by itself. Loops are those of clang, before
+anything is optimised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.classes import dataclass
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.marks import Marks, mark
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, declare, used_at, uses
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.effects import SECTION
+from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
+from jax_enzyme.transform.openmp.sharing import Worksharing, catches
+from jax_enzyme.transform.rewriting import local, locate, redirect_phis
+
+_REDUCE = PREFIX + "reduce"
+_DECLARED = ".omp_combiner."
+_COUNT = "je_most_ranges"
+_RANGES, _FEWEST = 64, 16
+"""The most ranges, which is what `je_most_ranges` says, and the iterations that each has at least where there are so
+many."""
+_MOST_SCALARS = 64
+"""Of what a loop reduces: parts of more numbers would take longer to join than to make."""
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """A loop that runs while its `counter` is not past `last`, compared as `sign` says (s or u), and the variables of a
+    thread's `own` that it reduces, with the function that joins two lists of them."""
+
+    found: Worksharing
+    before: BasicBlock
+    behind: BasicBlock
+    counter: I.Alloca
+    last: I.Alloca
+    sign: str
+    own: tuple[I.Alloca, ...]
+    combine: Value
+
+
+def cut_declared(module: Module, found: Worksharing, marks: Marks) -> None:
+    """Makes ranges of a loop, in place, which get its `marks` as well, if it reduces anything as the program declares,
+    and has the form that is known."""
+    reduced = _reduced(module, found)
+    if reduced is not None:
+        _cut(module, reduced, marks)
+
+
+def leave_whole(module: Module) -> None:
+    """Has loops run as one range each, in place: whoever tells iterations apart counts those of the source."""
+    known = module.functions.get(_COUNT)
+    for block in known.blocks if known is not None else ():
+        if isinstance(block.terminator, I.Return):
+            block.terminator.operands = [const_int(T.I64, 1)]
+
+
+def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
+    loop, function = found.loop, found.function
+    before, branch = loop.preheader, loop.header.terminator
+    ends = [edge for edge in loop.exit_edges if not catches(edge[1])]
+    if before is None or len(loop.latches) != 1 or len(ends) != 1 or ends[0][0] is not loop.header:
+        return None
+    if any(callee_name(i) == SECTION for b in loop.own_blocks for i in b.instructions):
+        return None
+    asked = _asked(branch.operands[0]) if isinstance(branch, I.CondBranch) and branch.targets[0] in loop else None
+    if asked is None:
+        return None
+    counter, last, sign = asked
+    used = uses(function)
+    loops = Loops.of(function)
+    inside = {i for block in loop.blocks for i in block.instructions}
+    if any(isinstance(user, I.Store) and user in inside for user, _ in used[last]):
+        return None
+    for block, call in calls_of(function, _REDUCE):
+        own, combine = _own(call, used), call.arguments[5]
+        is_behind = loops.dominators.dominates(found.start, block) and loops.loop_of.get(block) is loop.parent
+        if not own or not is_behind or block in loop or not _is_declared(combine):
+            continue
+        are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
+        if are_reduced and _can_be_copied(DataLayout(module), own):
+            return _Reduced(found, before, ends[0][1], counter, last, sign, own, combine)
+    return None
+
+
+def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str] | None:
+    """The counter of a loop that goes on while `counter <= last`, or `counter < last + 1`, its last number, and how
+    they are compared."""
+    match test:
+        case I.Compare(
+            predicate="sle" | "ule" as predicate,
+            operands=[I.Load(operands=[I.Alloca() as counter]), I.Load(operands=[I.Alloca() as last])],
+        ):
+            pass
+        case I.Compare(
+            predicate="slt" | "ult" as predicate,
+            operands=[
+                I.Load(operands=[I.Alloca() as counter]),
+                I.BinaryOp(opcode="add", operands=[I.Load(operands=[I.Alloca() as last]), one]),
+            ],
+        ) if int_value(one) == 1:
+            pass
+        case _:
+            return None
+    return (counter, last, predicate[0]) if counter.allocated_type == last.allocated_type else None
+
+
+def _is_declared(combine: Value) -> bool:
+    return isinstance(combine, Function) and any(callee_name(i).startswith(_DECLARED) for i in combine.instructions())
+
+
+def _own(call: I.CallBase, used: Uses) -> tuple[I.Alloca, ...]:
+    """The variables in the list that a reduction is given; none where it has others."""
+    listed = call.arguments[4]
+    places = [u for u, _ in used.get(listed, ()) if isinstance(u, I.GetElementPtr)]
+    stores = [u for p in (listed, *places) for u, n in used.get(p, ()) if isinstance(u, I.Store) and n == 1]
+    found = tuple(dict.fromkeys(v for s in stores if isinstance(v := s.operands[0], I.Alloca)))
+    return found if len(found) == len(stores) == int_value(call.arguments[2]) else ()
+
+
+def _is_reduced(
+    loops: Loops, before: BasicBlock, inside: set[BasicBlock], call: I.CallBase, used: Uses, variable: Value
+) -> bool:
+    """Is a variable what it was made as when the loop begins, once for each run of it, and joined behind?"""
+    makes: set[I.Instruction] = set()
+    reduction = loops.home[call][0]
+    for user, index, _ in used_at(variable, used):
+        home = loops.home[user][0]
+        is_listed = isinstance(user, I.Store) and index == 0 and I.base_of(user.operands[1]) is call.arguments[4]
+        is_behind = home is not reduction and loops.dominators.dominates(reduction, home)
+        if home in inside or is_listed or is_behind or callee_name(user).startswith("llvm.lifetime."):
+            continue
+        beside = loops.loop_of.get(home) is loops.loop_of.get(before)
+        if not beside or not loops.dominators.dominates(home, before):
+            return False
+        makes.add(user)
+    # It is written, and not read, or one call makes it.
+    return (
+        len(makes) == 1 if any(isinstance(m, I.CallBase) for m in makes) else all(map(_writes, makes)) and bool(makes)
+    )
+
+
+def _writes(instruction: I.Instruction) -> bool:
+    return isinstance(instruction, I.Store)
+
+
+def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:
+    """Are they numbers alone, and few? What a pointer leads to would be one for all ranges."""
+    scalars: list[tuple[int, T.Type]] = []
+    for variable in variables:
+        if int_value(variable.operands[0]) != 1 or layout.alloc_size(variable.allocated_type) > 8 * _MOST_SCALARS:
+            return False
+        scalars += layout.scalars(variable.allocated_type)
+    are_numbers = all(not T.is_pointer(kind) and at % layout.align(kind) == 0 for at, kind in scalars)
+    return are_numbers and 0 < len(scalars) <= _MOST_SCALARS
+
+
+def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
+    function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
+    layout = DataLayout(module)
+    start, end, join, each = (BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "join", "part"))
+    place = function.blocks.index(loop.header)
+    function.blocks.insert(place, start)
+    at = function.blocks.index(reduced.behind)
+    function.blocks[at:at] = [end, join, each]
+    scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
+    parts = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
+    piece = [local(function, v.allocated_type) for v in own]
+
+    def places(at: Builder, variables: Sequence[Value]) -> list[Value]:
+        return [at.offset(variables[n], offset) for n, offset, _ in scalars]
+
+    def places_of_part(at: Builder, number: Value) -> list[Value]:
+        return [at.gep(kind, part, [number]) for part, (_, _, kind) in zip(parts, scalars, strict=True)]
+
+    def loaded(at: Builder, pointers: list[Value]) -> list[Value]:
+        return [at.load(kind, pointer) for pointer, (_, _, kind) in zip(pointers, scalars, strict=True)]
+
+    def store(at: Builder, values: list[Value], pointers: list[Value]) -> None:
+        for value, pointer in zip(values, pointers, strict=True):
+            at.store(value, pointer)
+
+    # How many there are, and what each begins with.
+    held = reduced.before.instructions.pop()
+    at = Builder(reduced.before, None)
+    known = len(reduced.before.instructions)
+    none = loaded(at, places(at, own))
+    type_, one = reduced.counter.allocated_type, const_int(T.I64, 1)
+    first, last = at.load(type_, reduced.counter), at.load(type_, reduced.last)
+    some = at.icmp(f"{reduced.sign}le", first, last)
+    total = at.binary("add", at.wide(at.binary("sub", last, first)), one)
+    total = at.select(some, total, const_int(T.I64, 0))
+    ranges = at.call(declare(module, _COUNT, T.FunctionType(T.I64, ())), [])
+    wanted = _least(at, at.binary("udiv", total, const_int(T.I64, _FEWEST)), ranges)
+    length = _most(at, _rounded_up(at, total, _most(at, wanted, one)), one)
+    count = _most(at, _rounded_up(at, total, length), one)
+    at.br(start)
+    redirect_phis(loop.header, reduced.before, start)
+    locate(held, reduced.before.instructions[known:])
+
+    # Each range.
+    at = Builder(start)
+    turn = at.phi(T.I64, [(const_int(T.I64, 0), reduced.before)])
+    store(at, none, places(at, own))
+    done = at.binary("mul", turn, length)
+    here = at.binary("add", first, _narrow(at, done, type_))
+    most = _least(at, at.binary("sub", total, done), length)
+    until = at.binary("sub", at.binary("add", here, _narrow(at, most, type_)), const_int(type_, 1))
+    at.store(here, reduced.counter)
+    at.store(at.select(some, until, last), reduced.last)
+    at.br(loop.header)
+    leave = loop.header.terminator
+    leave.targets = [end if t is reduced.behind else t for t in leave.targets]
+    at = Builder(end)
+    store(at, loaded(at, places(at, own)), places_of_part(at, turn))
+    at.count_on(turn, start, count, join)
+
+    # All together.
+    at = Builder(join)
+    at.store(last, reduced.last)
+    store(at, none, places(at, own))
+    lists = [local(function, T.ArrayType(len(own), T.PTR)) for _ in range(2)]
+    at.br(each)
+    at = Builder(each)
+    number = at.phi(T.I64, [(const_int(T.I64, 0), join)])
+    store(at, loaded(at, places_of_part(at, number)), places(at, piece))
+    for listed, variables in zip(lists, (own, piece), strict=True):
+        for index, variable in enumerate(variables):
+            at.store(variable, at.offset(listed, 8 * index))
+    at.call(reduced.combine, lists)
+    at.count_on(number, each, count, reduced.behind)
+    redirect_phis(reduced.behind, loop.header, each)
+    for block in (start, end, join, each):
+        locate(leave, block.instructions)
+    mark(module, end.terminator, marks)
+
+
+def _rounded_up(at: Builder, number: Value, divisor: Value) -> Value:
+    behind = at.binary("add", number, at.binary("sub", divisor, const_int(T.I64, 1)))
+    return at.binary("udiv", behind, divisor)
+
+
+def _least(at: Builder, x: Value, y: Value) -> Value:
+    return at.select(at.icmp("ult", x, y), x, y)
+
+
+def _most(at: Builder, x: Value, y: Value) -> Value:
+    return at.select(at.icmp("ugt", x, y), x, y)
+
+
+def _narrow(at: Builder, number: Value, type_: T.Type) -> Value:
+    return number if number.type == type_ else at.cast("trunc", number, type_)
