@@ -92,12 +92,13 @@ SERVICES = """
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <thread>
 extern "C" void k(int n, const double *x, double *y) {
     static std::mutex lock;
     std::lock_guard<std::mutex> held(lock);
     auto start = std::chrono::steady_clock::now();
     std::string text = std::to_string(n) + std::to_string(-7L);
-    for (int i = 0; i < n; i++) y[i] = x[i] * x[i] * text.size();
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i] * text.size() * std::thread::hardware_concurrency();
     static long long elapsed;
     elapsed += (std::chrono::steady_clock::now() - start).count();
 }"""

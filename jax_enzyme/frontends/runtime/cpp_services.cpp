@@ -1,8 +1,8 @@
-// What libc++ keeps in its own binary and small kernels use: clocks, locks, numbers as text, sizes of hash tables. A
-// kernel's objects belong to one thread.
+// What libc++ keeps in its own binary and small kernels use: clocks, locks, how many threads there are, numbers as text,
+// sizes of hash tables. A kernel's objects belong to one thread.
 // provides: _ZNSt3__16chrono12(steady|system)_clock3nowEv _ZNSt3__1(5mutex|15recursive_mutex)(4lock|6unlock|8try_lock)Ev
 // provides: _ZNSt3__115recursive_mutex[CD][12]Ev _ZNSt3__111__call_onceERVmPvPFvS2_E _ZNSt3__112__next_primeEm
-// provides: _ZNSt3__19to_stringE[ijlmxyfde]
+// provides: _ZNSt3__19to_stringE[ijlmxyfde] _ZNSt3__16thread20hardware_concurrencyEv
 #include <chrono>
 #include <cstdio>
 #include <mutex>
@@ -41,6 +41,14 @@ void __call_once(volatile once_flag::_State_type &flag, void *argument, void (*f
   function(argument);
   flag = ~once_flag::_State_type(0);
 }
+
+// Not <thread>, which is long: what it declares is not used here.
+class thread {
+ public:
+  static unsigned hardware_concurrency() noexcept;
+};
+
+unsigned thread::hardware_concurrency() noexcept { return 1; }  // as omp_get_num_procs
 
 size_t __next_prime(size_t n) {
   if (n <= 2) return n ? 2 : 0;
