@@ -1,8 +1,9 @@
 """Programs with random parallel loops of OpenMP's, which mean the same with directives and without.
 
-What iterations of one loop write is their own, private, or named in a reduction: an element at their own number, or at
-one that a permutation of all numbers gives; a sum, a product, an extreme, an array of sums. They read what no iteration
-of the loop writes, anywhere. Loops follow each other in one region or in several, and in serial loops.
+What iterations of one loop write is their own, private, or named in a reduction: an element at their own number, or
+at one that a permutation of all numbers gives; a sum, a product, an extreme, an array of sums, or what a program
+declares. They read what no iteration of the loop writes, anywhere. Loops follow each other in one region or in
+several, and in serial loops.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ SIZE = 1024
 _HEAD = f"""#include <math.h>
 #include <stdlib.h>
 enum {{ N = {SIZE} }};
+#pragma omp declare reduction(far : double : omp_out = omp_out + omp_in - 0.1 * omp_out * omp_in) \\
+    initializer(omp_priv = 0)
 static double mix(double a, double b) {{ return 0.5 * a + 0.3 * b * cos(a); }}
 void k(int n, const double *x, double *y) {{
   double *u = malloc(8 * N), *v = malloc(8 * N), s = 0.5, p = 1, top = -9, z[4] = {{0, 0, 0, 0}}, last = 0.25;
+  double far = 0.5;
   for (int i = 0; i < N; i++) {{ u[i] = x[i]; v[i] = 0.5 * x[N - 1 - i]; y[i] = 0; }}
 """
-_TAIL = """  for (int i = 0; i < N; i++) y[i] += u[i] * s + v[i] * p + z[i % 4] * last + top;
+_TAIL = """  for (int i = 0; i < N; i++) y[i] += u[i] * s + v[i] * p + z[i % 4] * last + top * far;
   free(u);
   free(v);
 }
@@ -30,7 +34,7 @@ _schedules = st.sampled_from(
 )
 _READS = (
     "{r}[i]", "{r}[(i + 1) % N]", "{r}[(i + N - 1) % N]", "{r}[(i * 5 + 3) % N]", "{r}[N - 1 - i]", "{r}[0]", "x[i]",
-    "x[i / 2]", "x[(7 * i) % N]", "s", "last", "z[i % 4]",
+    "x[i / 2]", "x[(7 * i) % N]", "s", "last", "far", "z[i % 4]",
 )  # fmt: skip
 _terms = st.sampled_from(("{a} * {b}", "sin({a}) + 0.2 * {b}", "mix({a}, {b})", "({a} > {b} ? {a} : 0.5 * {b})"))
 _places = st.sampled_from(("i", "N - 1 - i", "(i * 5 + 3) % N", "i ^ 1"))
@@ -39,6 +43,7 @@ _REDUCTIONS = {
     "sum": ("reduction(+ : s) reduction(* : p)", "s += 0.001 * t; p *= 1 + 0.0001 * t;", "s"),
     "extreme": ("reduction(max : top)", "top = t > top ? t : top;", ""),
     "sums": ("reduction(+ : z[:4])", "z[i * 3 % 4] += 0.01 * t;", "z[i % 4]"),
+    "declared": ("reduction(far : far)", "far += 0.01 * t - 0.1 * far * 0.01 * t;", "far"),
     "last": ("lastprivate(last)", "last = 0.1 * t;", "last"),
 }
 """By name: clauses, what an iteration does with `t`, and what it must not read."""
