@@ -11,7 +11,8 @@ leaves in memory. Of each object that the loop writes one of these is proved:
   as the reverse of such a loop does (`PrivateMemory.renewal`); so iterations may have copies, and what is there behind
   the loop is what the last iteration left,
 - *added to*: by sums whose order is free (`reassoc`), at places that are the same for all iterations; or at places that
-  differ for those of a block, each number loaded, added to and stored again before any other.
+  differ for those of a block, or that data say, each number loaded, added to and stored again before any other. What
+  data say may be one place for several iterations: there they add one after the other.
 
 A store of the same number to the same place in all iterations, as of what they share to the tape, is one for all: of
 such an object all else is divided.
@@ -24,7 +25,7 @@ before, where it is an integer or an address (a number); or any (None).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import prod
 
 from jax_enzyme.analysis.accesses import Access
@@ -61,6 +62,8 @@ _NOBODY_WAITS = 1 << 40
 """So many iterations of a loop inside of a loop."""
 _GATHERED = 0.5
 """A number that lies apart from that of the next iteration, in operations."""
+_ADDED_APART = 4
+"""The same of a number to which one iteration after the other is added."""
 _LONG = 8
 """An operation that takes long, or a call, in others."""
 ELEMENTWISE = (
@@ -91,6 +94,9 @@ class Lockstep:
     free: frozenset[I.Phi]
     renewed: Mapping[Value, tuple[Renewed, int, int]]
     added: Mapping[I.Instruction, I.Instruction]
+    apart: Mapping[I.Instruction, I.Instruction]
+    """Stores to what iterations add to where data say, one after the other, with the loads that their sums begin
+    with."""
     shapes: Mapping[Value, int | None]
     sites: Mapping[I.Instruction, Value]
     """The objects that are renewed or added to, by access."""
@@ -103,6 +109,7 @@ class _Memory:
 
     renewed: dict[Value, tuple[Renewed, int, int]] = field(default_factory=dict)
     added: dict[I.Instruction, I.Instruction] = field(default_factory=dict)
+    apart: dict[I.Instruction, I.Instruction] = field(default_factory=dict)
     sites: dict[I.Instruction, Value] = field(default_factory=dict)
     common: list[I.Store] = field(default_factory=list)
     scattered: list[I.Load | I.Store] = field(default_factory=list)
@@ -127,6 +134,11 @@ class InLockstep(Independence):
             else:
                 found.append(share)
         return found
+
+    def waiting(self) -> list[Loop]:
+        """Loops that are worth it, and not proved for the order of sums in loops inside, which derivatives free."""
+        left = [loop for loop in self.candidates() if self._proved(loop) is None]
+        return [loop for loop in left if self._proved(loop, in_any_order=True) is not None]
 
     @remembered
     def _may_gain(self, loop: Loop) -> bool:
@@ -156,9 +168,8 @@ class InLockstep(Independence):
         iterations share or that lie side by side for them."""
         own = inner = rows = gathered = 0.0
         for block in loop.blocks:
-            home = self.loops.loop_of[block]
+            home, times = self.loops.loop_of[block], self._times(block, loop)
             assert home is not None
-            times = prod(self._iterations(around) for around in home.ancestors if loop.encloses(around.parent))
             work = times * sum(_work(i) for i in block.instructions)
             apart = sum(self._step(i, loop) not in (0, self._size(i)) for i in _accesses(block))
             gathered += times * apart
@@ -211,29 +222,27 @@ class InLockstep(Independence):
 
     # -- proof
 
-    def _proved(self, loop: Loop) -> Lockstep | None:
+    def _proved(self, loop: Loop, *, in_any_order: bool = False) -> Lockstep | None:
+        """What is proved of a loop, `in_any_order` as if its sums were free; None where something is not."""
         count = self._repeated(loop)
         if count is None or self._is_in_a_cycle(loop) or self._hindering_calls(loop, ()):
             return None
         found = {phi: sum_ for phi, sum_ in self._sums(loop).items() if T.is_float(phi.type)}
-        ordered: dict[I.Phi, I.Instruction] = {}
-        free: set[I.Phi] = set()
-        for phi, sum_ in found.items():
-            if sum_.kind == "fadd" and all(map(_is_free, sum_.steps - {phi})):
-                free.add(phi)
-            elif (addition := self._single_addition(phi, loop)) is not None:
-                ordered[phi] = addition
-            else:
-                return None
+        ordered = {} if in_any_order else self._ordered(found, loop)
+        if ordered is None:
+            return None
+        free = {phi for phi in found if phi not in ordered}
         counters = self._counters(loop, found, None)
         if isinstance(counters, str) or any(phi.type == T.I1 for phi, _ in counters):
             return None
-        memory = self._memory_of(loop)
-        if memory is None:
+        given = dict[Value, int | None]([*counters, *((phi, None) for phi in free)])
+        aside = {*ordered, *ordered.values()}
+        memory = self._memory_of(loop, self._shapes(loop, given, aside, ()))
+        if memory is None or not self._is_worth(memory.apart, loop):
             return None
         renewed, added, sites = memory.renewed, memory.added, memory.sites
-        shapes = self._shapes(loop, counters, free, ordered, sites)
-        if shapes is None or any(o in shapes for store in memory.common for o in store.operands):
+        shapes = self._shapes(loop, given, aside, {*sites, *memory.apart.values()})
+        if not self._go_together(loop, shapes, sites) or any(o in shapes for s in memory.common for o in s.operands):
             return None
         if any(abs(shapes.get(a.operands[-1]) or 0) < self._size(a) for a in memory.scattered):
             return None
@@ -256,9 +265,22 @@ class InLockstep(Independence):
             frozenset(free),
             renewed,
             added,
+            memory.apart,
             shapes,
             sites,
         )
+
+    def _ordered(self, found: Mapping[I.Phi, Chain], loop: Loop) -> dict[I.Phi, I.Instruction] | None:
+        """Of sums that go around a loop those in order, with their additions; None where one is neither free nor of one
+        addition."""
+        ordered: dict[I.Phi, I.Instruction] = {}
+        for phi, sum_ in found.items():
+            if sum_.kind == "fadd" and all(map(_is_free, sum_.steps - {phi})):
+                continue
+            if (addition := self._single_addition(phi, loop)) is None:
+                return None
+            ordered[phi] = addition
+        return ordered
 
     def _is_in_a_cycle(self, loop: Loop) -> bool:
         """Is a loop part of, or around, a cycle with several entries, which is no loop?"""
@@ -286,8 +308,22 @@ class InLockstep(Independence):
     def _home(self, instruction: I.Instruction) -> BasicBlock:
         return self._facts.block_of[instruction]
 
-    def _memory_of(self, loop: Loop) -> _Memory | None:
-        """What each object that a loop writes is to its iterations; None where it is nothing that is known."""
+    def _is_worth(self, apart: Mapping[I.Instruction, I.Instruction], loop: Loop) -> bool:
+        """Whether there is much else to do than to add one after the other."""
+        if not apart:
+            return True
+        work = sum(self._times(b, loop) * sum(map(_work, b.instructions)) for b in loop.blocks)
+        return _ADDED_APART * sum(self._times(self._home(store), loop) for store in apart) < work
+
+    def _times(self, block: BasicBlock, loop: Loop) -> int:
+        """How often a block runs in an iteration of a loop around it."""
+        home = self.loops.loop_of[block]
+        assert home is not None
+        return prod(self._iterations(around) for around in home.ancestors if loop.encloses(around.parent))
+
+    def _memory_of(self, loop: Loop, shapes: Mapping[Value, int | None]) -> _Memory | None:
+        """What each object that a loop writes is to its iterations; None where it is nothing that is known. `shapes`:
+        of addresses, as far as no copies of memory lead to them."""
         found = _Memory()
         for item in self._written(loop):
             places = self._places(item, loop)
@@ -306,10 +342,14 @@ class InLockstep(Independence):
             if how is not None:
                 found.renewed[item.site] = how
             elif self._added_to(inside, loop) is not None and (stores := self._free_stores(inside, loop)) is not None:
-                if any(self._step(a, loop) for a in stores):
+                where_data_say = any(shapes.get(a.operands[1], 0) is None for a in stores)
+                if where_data_say or any(self._step(a, loop) for a in stores):
                     if not self._are_undisturbed(stores, inside):
                         return None
-                    found.scattered += [*stores, *stores.values()]
+                    if where_data_say:
+                        found.apart |= stores
+                    else:
+                        found.scattered += [*stores, *stores.values()]
                     continue
                 found.added |= stores
             else:
@@ -382,53 +422,43 @@ class InLockstep(Independence):
     # -- what values are to iterations
 
     def _shapes(
-        self,
-        loop: Loop,
-        counters: tuple[tuple[I.Phi, int], ...],
-        free: set[I.Phi],
-        ordered: Mapping[I.Phi, I.Instruction],
-        sites: Mapping[I.Instruction, Value],
-    ) -> dict[Value, int | None] | None:
-        """The shapes of values; None where the way of an iteration depends on them, or an address of copied or common
-        memory."""
-        shapes: dict[Value, int | None] = dict(counters)
-        shapes |= dict.fromkeys(free)
-        aside = {*ordered, *ordered.values()}
+        self, loop: Loop, given: Mapping[Value, int | None], aside: Collection[Value], copied: Collection[Value]
+    ) -> dict[Value, int | None]:
+        """The shapes of values, from those that are given. What is loaded by one of `copied` is any."""
+        shapes = dict(given)
         order = [i for b in self._facts.loops.blocks(loop) for i in b.instructions]
         changed = True
         while changed:
             changed = False
             for instruction in order:
-                if instruction in shapes and (shapes[instruction] is None or instruction in dict(counters)):
+                if instruction in shapes and (shapes[instruction] is None or instruction in given):
                     continue
                 if instruction in aside or instruction.type == T.VOID:
                     continue
-                shape = self._shape(instruction, shapes, sites, loop)
+                shape = None if instruction in copied else self._shape(instruction, shapes, loop)
                 if shape != 0 and shapes.get(instruction, 0) != shape:
                     shapes[instruction] = shape
                     changed = True
-        for instruction in order:
-            is_end = instruction is loop.latches[0].terminator
-            if isinstance(instruction, I.CondBranch) and instruction.operands[0] in shapes and not is_end:
-                return None
-            places = instruction.operands[1 if isinstance(instruction, I.Store) else 0 :]
-            if instruction in sites and any(o in shapes for o in places):
-                return None
-            is_bulk = isinstance(instruction, I.Call) and call_effect(instruction) in _BULK
-            if is_bulk and instruction not in sites:
-                return None
         return shapes
 
-    def _shape(
-        self,
-        instruction: I.Instruction,
-        shapes: Mapping[Value, int | None],
-        sites: Mapping[I.Instruction, Value],
-        loop: Loop,
-    ) -> int | None:
+    def _go_together(
+        self, loop: Loop, shapes: Mapping[Value, int | None], sites: Mapping[I.Instruction, Value]
+    ) -> bool:
+        """Whether neither the way of an iteration depends on what it is, nor an address of copied or common memory."""
+        for instruction in (i for b in loop.blocks for i in b.instructions):
+            is_end = instruction is loop.latches[0].terminator
+            if isinstance(instruction, I.CondBranch) and instruction.operands[0] in shapes and not is_end:
+                return False
+            places = instruction.operands[1 if isinstance(instruction, I.Store) else 0 :]
+            if instruction in sites and any(o in shapes for o in places):
+                return False
+            is_bulk = isinstance(instruction, I.Call) and call_effect(instruction) in _BULK
+            if is_bulk and instruction not in sites:
+                return False
+        return True
+
+    def _shape(self, instruction: I.Instruction, shapes: Mapping[Value, int | None], loop: Loop) -> int | None:
         """0 where it is the same for all."""
-        if isinstance(instruction, I.Load) and instruction in sites:
-            return None
         varying = [o for o in instruction.operands if o in shapes]
         if not varying:
             return 0

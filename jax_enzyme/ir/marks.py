@@ -34,8 +34,9 @@ ROW_BACK = "je.row.back"
 """Say that a short loop, and that its reverse, is a row of numbers, which becomes vectors (`codegen.short_rows`)."""
 LOCKSTEP = "je.lockstep"
 LOCKSTEP_BACK = "je.lockstep.back"
+LOCKSTEP_OPEN = "je.lockstep.open"
 """Say that iterations of a loop run in lockstep, and that its reverse may: then what it keeps lies side by side for
-them (`ad.plan.tape`)."""
+them (`ad.plan.tape`); or that this waits for derivatives, in which sums of inner loops have no order."""
 EARLY = '"je.early"'
 """Says of a function that what arms of branches load is loaded in front of these (`ad.emit.early_loads`)."""
 MASK = "je.mask"

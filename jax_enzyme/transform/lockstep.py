@@ -18,7 +18,8 @@ same numbers in the same order as before, so that nothing rounds otherwise, but 
   the first of all finds what was there before, which is cleared, as the loop would have. The iterations at the end use
   the memory itself: what they leave there is what the loop left.
 - What is added to memory are sums from zero on (-0.0, which changes no number), which are added up before they are
-  stored. Free sums that the loop hands on are such vectors until the eight are done with.
+  stored; where data say the place, each lane is added to what is there by then. Free sums that the loop hands on are
+  such vectors until the eight are done with.
 - A sum in order adds up the lanes one by one.
 """
 
@@ -38,7 +39,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.clone import clone, with_operands
-from jax_enzyme.ir.marks import LOCKSTEP, LOCKSTEP_BACK
+from jax_enzyme.ir.marks import LOCKSTEP, LOCKSTEP_BACK, LOCKSTEP_OPEN
 from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantSplat, Poison, Undef, Value, int_value
@@ -58,6 +59,7 @@ _OF_VECTORS = tuple(
     for name in "acos asin atan atan2 cos cosh exp exp10 exp2 log log10 log2 pow sin sinh tan tanh".split()
 )
 """Functions of `math.h` that are called for vectors: those that a library has, or for each number."""
+_SUM_FLAGS = ("reassoc", "nsz", "contract")
 _NUMBERS: Mapping[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.I64: 8, T.I32: 4}
 """Of what copies may be, with their sizes."""
 
@@ -83,11 +85,14 @@ def in_lockstep(function: ArrayFunction) -> ArrayFunction:
 
 def note_lockstep(function: ArrayFunction) -> ArrayFunction:
     """The array function, in canonical form, with the loops noted in place of which iterations will run in lockstep,
-    and those whose reverse may: what derivatives keep of these lies side by side."""
+    and those whose reverse may: what derivatives keep of these lies side by side. Others wait for derivatives."""
     prepared = _prepared(function)
     if prepared is None:
         return function
-    facts, noted = prepared.facts, dict[BasicBlock, tuple[str, ...]]()
+    facts = prepared.facts
+    noted = dict[BasicBlock, tuple[str, ...]]()
+    for loop in facts.waiting():
+        noted[prepared.origins[loop.header]] = (LOCKSTEP_OPEN,)
     for share in facts.found():
         back = (LOCKSTEP_BACK,) if facts.reverse_gains(share.loop) else ()
         noted[prepared.origins[share.loop.header]] = (LOCKSTEP, *back)
@@ -99,9 +104,9 @@ def note_lockstep(function: ArrayFunction) -> ArrayFunction:
 
 
 def has_lockstep(function: ArrayFunction) -> bool:
-    """Whether loops are noted."""
+    """Whether loops are noted, so that derivatives may have some."""
     ends = (block.terminator for block in function.module.functions[function.symbol].blocks)
-    return any(kind == LOCKSTEP for end in ends for kind, _ in end.metadata)
+    return any(kind in (LOCKSTEP, LOCKSTEP_OPEN) for end in ends for kind, _ in end.metadata)
 
 
 @dataclass(frozen=True)
@@ -417,6 +422,7 @@ class _Rewriting:
         pointer, site = load.operands[0], self._share.sites.get(load)
         if load in self._share.added.values():
             self._loaded[load] = self._kept(load, at.load(load.type, self._first(pointer), load.align))
+        if load in self._share.added.values() or load in self._share.apart.values():
             return ConstantSplat(self._vector(load.type), const_float(load.type, -0.0))
         if site is not None:
             return self._kept(load, at.load(self._vector(load.type), self._wide_address(at, pointer), load.align))
@@ -446,6 +452,9 @@ class _Rewriting:
             total = self._added_up(at, self._lanes(at, value), self._loaded[self._share.added[store]])
             self._kept(store, at.store(total, self._first(pointer), store.align))
             return
+        if store in self._share.apart:
+            self._add_apart(at, store, self._share.apart[store])
+            return
         if site is None and not {value, pointer} & self._share.shapes.keys():
             self._kept(store, at.store(self._first(value), self._first(pointer), store.align))
             return
@@ -468,6 +477,15 @@ class _Rewriting:
                     place = self._place(at, pointer, lane)
                     self._kept(store, at.store(at.extract_element(lanes, lane), place, store.align))
 
+    def _add_apart(self, at: Builder, store: I.Store, load: I.Instruction) -> None:
+        """One iteration after the other adds to what it finds."""
+        lanes = self._lanes(at, store.operands[0])
+        for lane in range(self._width):
+            place = self._place(at, store.operands[1], lane)
+            found = self._kept(load, at.load(load.type, place, store.align))
+            total = at.binary("fadd", found, at.extract_element(lanes, lane), _SUM_FLAGS)
+            self._kept(store, at.store(total, place, store.align))
+
     @staticmethod
     def _kept(old: I.Instruction, new: I.Load | I.Store) -> I.Load | I.Store:
         """What says of which type memory is holds for eight numbers as for one; what says that accesses are apart holds
@@ -479,7 +497,7 @@ class _Rewriting:
         assert isinstance(vector.type, T.VectorType)
         type_ = T.FunctionType(start.type, (start.type, vector.type))
         callee = self._declarations.function(f"llvm.vector.reduce.fadd.{overload(vector.type)}", type_)
-        return at.call(callee, [start, vector], flags=("reassoc", "nsz", "contract"))
+        return at.call(callee, [start, vector], flags=_SUM_FLAGS)
 
     # -- what goes around
 

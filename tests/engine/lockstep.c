@@ -295,3 +295,32 @@ double films(int n, int d, const double *wave, const double *depth, const double
     }
     return total;
 }
+
+/* Light along rays through cells, most of which several rays come to at once. */
+double rays(int n, int d, int m, const int *cell, const double *f, const double *density) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+        double light = 1, seen = 0;
+        for (int j = 0; j < d; j++) {
+            const double *at = density + cell[i * d + j], x = f[i * d + j];
+            double here = at[0] * (1 - x) + at[1] * x, gone = here / (2 + here * here);
+            seen += light * gone * (1 + here * here);
+            light *= 1 - gone;
+        }
+        total += seen * seen;
+    }
+    return total;
+}
+
+/* What a path is off at each of its steps, in the order of the source. */
+double fits(int n, int d, const double *a, const double *x, const double *y) {
+    double off = 0;
+    for (int i = 0; i < n; i++) {
+        double u = x[i];
+        for (int j = 0; j < d; j++) {
+            u += 0.1 * a[j] * u * (1 - u * u);
+            off += (u - y[j]) * (u - y[j]) / (1 + u * u);
+        }
+    }
+    return off;
+}

@@ -15,7 +15,7 @@ from jax_enzyme.codegen.canonical import with_regular_loops
 from jax_enzyme.ir.arrays import Augmented, Pullback
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
-from jax_enzyme.transform.lockstep import in_lockstep
+from jax_enzyme.transform.lockstep import has_lockstep, in_lockstep
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
 from tests.support.native import call
@@ -67,6 +67,15 @@ def _layers() -> Case:
     return Case("layers", signature, arguments, file=OWN, flags=("-DREAL=float",))
 
 
+def _rays() -> Case:
+    def arguments(r: np.random.Generator) -> dict[str, object]:
+        cell = r.integers(0, 4, (37, D)).astype(np.int32)
+        return {"cell": cell, "f": r.uniform(0, 1, (37, D)), "density": r.uniform(0.1, 0.9, 5)}
+
+    signature = "n: i32, d: i32, m: i32, cell: i32[n,d], f: f64[n,d], density: f64[m] -> f64"
+    return Case("rays", signature, arguments, file=OWN)
+
+
 def _factor(n: int) -> Case:
     def arguments(r: np.random.Generator) -> dict[str, object]:
         return {"a": np.eye(n) * n + r.uniform(-1, 1, (n, n))}
@@ -109,6 +118,7 @@ TOGETHER = {
     "matrices": _case("matrices", "n: i32, d: i32, x: f64[n,d], inout u: f64[d,d] -> f64", x=(40, D), u=(D, D)),
     "nearest": _case("nearest", "n: i32, d: i32, w: f64[d], x: f64[n], y: f64[d] -> f64", w=D, x=40, y=D),
     "windows": _windows(0),
+    "rays": _rays(),
     "rates": _case(
         "rates",
         "n: i32, d: i32, start: f64[d], s: f64[d], z: f64[n,d], scratch l: f64[d] -> f64",
@@ -194,12 +204,23 @@ def _check_values(row: Case, *given: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["columns", "distances", "films", "rates"])
+@pytest.mark.parametrize("name", ["columns", "distances", "films", "rates", "rays"])
 def test_both_sweeps(name: str) -> None:
     """That of `rates` has a triangle on the tape, of which numbers of iterations in lockstep lie side by side; `films`
-    calls a quotient's helpers, whose attributes are in a group, and scales cotangents by the 0 of `I`."""
+    calls a quotient's helpers, whose attributes are in a group, and scales cotangents by the 0 of `I`; that of `rays`
+    adds where data say, several rays to one place."""
     assert _changes(TOGETHER[name], Augmented)
     assert _changes(TOGETHER[name], Pullback)
+
+
+def test_sums_of_inner_loops_wait_for_derivatives() -> None:
+    """The value adds up in the order of the source; the reverse has no sum, and is looked at for that."""
+    row = _case("fits", "n: i32, d: i32, a: f64[d], x: f64[n], y: f64[d] -> f64", a=D, x=35, y=D)
+    kernel = Specialised.of(row)
+    assert has_lockstep(derived.derived(kernel.program, kernel.signature, kernel.binding, (), None))
+    assert not _changes(row)
+    assert _changes(row, Pullback)
+    three_way.check(through_engine.subject(row, split=True), row)
 
 
 def test_parts_of_memory_and_sums_in_each_others_places() -> None:
