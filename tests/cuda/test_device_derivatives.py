@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.ad import device
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp
 from jax_enzyme.ir.instructions import Store, base_of
 from tests.cuda.cases import CASES, Case
@@ -135,19 +138,25 @@ def test_halves_of_shared_memory_that_take_turns(rounds: str) -> None:
     agree(three_way(kernel, [np.linspace(0.2, 1.1, 16), np.array([4], np.int32)]))
 
 
-def test_the_half_of_shared_memory_that_a_loop_ends_with() -> None:
-    """An index computes which half is whose; the address of the last one is used behind the loop."""
-    source = """(int n, const double *x, double *y) {
-      __shared__ double s[2][16];
-      int i = threadIdx.x, half = 0;
-      s[0][i] = x[i];
-      __syncthreads();
-      for (int m = 1; m < n; m *= 2) {
-        s[half ^ 1][(i + m) % n] = sin(s[half][i]) * s[half][i ^ m];
-        half ^= 1;
-        __syncthreads();
-      }
-      y[i] = s[half][i] * s[half][n - 1 - i];
-    }"""
-    kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 16}, 16)
+_HALVES = """(int n, const double *x, double *y) {
+  __shared__ double s[2][16];
+  int i = threadIdx.x, half = 0;
+  s[0][i] = x[i];
+  __syncthreads();
+  for (int m = 1; m < n; STEP) {
+    double a = s[half][i], b = s[half][i ^ m], c = s[half][(i + m) % n];
+    s[half ^ 1][(i + m) % n] = sin(a) * b + cos(a) * exp(-c * c) + 0.1 * tanh(a + b) * c;
+    half ^= 1;
+    __syncthreads();
+  }
+  y[i] = s[half][i] * s[half][n - 1 - i];
+}"""
+
+
+@pytest.mark.parametrize("step", ["m++", "m *= 2"])
+def test_the_half_of_shared_memory_that_a_loop_ends_with(step: str) -> None:
+    """An index computes which half is whose; the last one's address is used behind the loop. Levels are unrolled."""
+    kernel = native(_HALVES.replace("STEP", step), "n: i32, x: f64[n], out y: f64[n]", {"n": 16}, 16)
     agree(three_way(kernel, [np.linspace(0.2, 1.1, 16)]))
+    module = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding)).module
+    assert bool(Loops.of(module.functions["je.primal"]).all) == (step == "m++")

@@ -62,6 +62,16 @@ def _march(u: np.ndarray) -> np.ndarray:
     return v
 
 
+def _levels(s: np.ndarray) -> np.ndarray:
+    d = np.zeros(64)
+    for n in (32, 16, 8, 4, 2, 1):
+        u, v = s[: 2 * n].reshape(n, 2).T
+        a = u + v * v
+        d[n : 2 * n] = np.sin(u) * np.exp(v) - np.cos(a) * np.tanh(a) + a / (1 + a * a)
+        s = d[n : 2 * n] / 2
+    return d[1:]
+
+
 CASES = (
     Ordered(
         "product", """
@@ -158,6 +168,27 @@ extern "C" __global__ void tree(const double *x, double *y) {
 }""",
         "x: f64[64], out y: f64[16]", 1, 64, (_X[:64],), (_X[:64] ** 2).reshape(4, 16)[[0, 2]].sum(0)
         + (_X[:64] ** 2).reshape(4, 16)[[1, 3]].sum(0), {64, 32, 16},
+    ),
+    # Of each level those threads alone that do anything, however much that is.
+    Ordered(
+        "levels", """
+extern "C" __global__ void levels(const double *x, double *y) {
+  __shared__ double s[64], d[64];
+  int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  for (int n = 32; n >= 1; n >>= 1) {
+    if (t < n) {
+      double u = s[2 * t], v = s[2 * t + 1], a = u + v * v;
+      d[n + t] = sin(u) * exp(v) - cos(a) * tanh(a) + a / (1 + a * a);
+    }
+    __syncthreads();
+    if (t < n) s[t] = d[n + t] * 0.5;
+    __syncthreads();
+  }
+  if (t >= 1) y[t - 1] = d[t];
+}""",
+        "x: f64[64], out y: f64[63]", 1, 64, (0.3 * _X[:64],), _levels(0.3 * _X[:64]), {32, 16, 8},
     ),
     # What a thread computes of the next one's number is no reason to count it in each arm; the last one is made apart.
     Ordered(

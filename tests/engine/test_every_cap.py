@@ -133,6 +133,8 @@ ELSEWHERE = {
     "transform.cuda.evening:_MOST": _SPEED,
     "transform.cuda.flags:_LONGEST": _SPEED,
     "transform.cuda.flags:_MOST_COPIED": _SPEED,
+    "transform.cuda.levels:_MOST_INSTRUCTIONS": _SPEED,
+    "transform.cuda.levels:_MOST_LEVELS": _SPEED,
     "transform.cuda.lockstep:_ROUNDS": "fewer races are seen: what is run is an example",
     "transform.cuda.lockstep:_STEPS": "the same",
     "transform.cuda.overlaps:_MOST_PAIRS": "more races are warned of",

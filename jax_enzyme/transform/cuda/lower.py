@@ -38,6 +38,7 @@ from jax_enzyme.transform.cuda.guarded_loops import trim_loops
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.in_step import keep_in_step
+from jax_enzyme.transform.cuda.levels import ask_for_levels
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
 from jax_enzyme.transform.cuda.shared_addresses import has_shared_addresses, make_pointers
@@ -207,6 +208,7 @@ def _of_one_thread(
         work = optimise_meetings(work, _meets, _differs)
     if unroll and _meets_in_a_loop(work.functions[symbol]):
         # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
+        ask_for_levels(work, work.functions[symbol], _meets)
         work = optimise_meetings(work, _meets, _differs, unroll=True)
     kernel = _thread(work, symbol)
     shuffle_numbers(work, kernel, MARKED)

@@ -4,8 +4,8 @@ As for the CPU (`codegen.canonical`): everything is inlined, LLVM's -O2 without 
 preheader, single latch and exits of their own, two-way branches, one return. Two things are the device's own. Loops of
 fixed length that run over local arrays, or with shuffles in them, are unrolled: a thread's memory is slow, and it is
 known who reads a lane whose number is a constant; loops that are long for LLVM (8 x 8 sums of a thread) where arrays
-become registers by that. And where threads meet, what they write is not `noalias`: LLVM takes
-memory behind such a parameter for untouched by any call, a barrier included.
+become registers by that; and levels of trees (`transform.cuda.levels`). And where threads meet, what they write is not
+`noalias`: LLVM takes memory behind such a parameter for untouched by any call, a barrier included.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from jax_enzyme.ir.passes import run
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.atomic_loops import lower_atomic_loops
 from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
+from jax_enzyme.transform.cuda.levels import ask_for_levels
 from jax_enzyme.transform.device.flat import flatten
 from jax_enzyme.transform.device.registers import LANE, REGISTER, WARP_ADD, declare_registers, lower_registers
 from jax_enzyme.transform.device.taking_turns import name_offsets
@@ -78,6 +79,8 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
 
 def _optimised(module: Module) -> Module:
     rolled = module = optimised(module)
+    if any([ask_for_levels(module, f, is_meeting) for f in module.functions.values() if f.blocks]):
+        rolled = module = optimised(module)
     if _local_arrays(rolled) or any(map(_shuffles_in_loops, rolled.functions.values())):
         module = optimised(rolled, unroll=True)
         if left := _local_arrays(module):
