@@ -11,7 +11,6 @@ import pytest
 import jax_enzyme as je
 from jax_enzyme.ad import device
 from jax_enzyme.analysis.loops import Loops
-from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp
 from jax_enzyme.ir.instructions import Store, base_of
 from tests.cuda.cases import CASES, Case
@@ -158,5 +157,5 @@ def test_the_half_of_shared_memory_that_a_loop_ends_with(step: str) -> None:
     """An index computes which half is whose; the last one's address is used behind the loop. Levels are unrolled."""
     kernel = native(_HALVES.replace("STEP", step), "n: i32, x: f64[n], out y: f64[n]", {"n": 16}, 16)
     agree(three_way(kernel, [np.linspace(0.2, 1.1, 16)]))
-    module = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding)).module
+    module = device.canonical(derived(kernel)).module
     assert bool(Loops.of(module.functions["je.primal"]).all) == (step == "m++")
