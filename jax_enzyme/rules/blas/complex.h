@@ -7,6 +7,7 @@
 #define MIXED(name) JOIN(JOIN(LETTER, REAL_LETTER), JOIN(name, _))
 #define MIXED_RULE(name, part) JOIN(JOIN3(je_, LETTER, REAL_LETTER), JOIN(name, part))
 #define NORM(name) JOIN(JOIN(REAL_LETTER, LETTER), JOIN(name, _))
+#define NORM2 NORM(nrm2)
 #define NORM_RULE(name, part) JOIN(JOIN3(je_, REAL_LETTER, LETTER), JOIN(name, part))
 
 extern void MIXED(scal)(const int *, const REAL *, SCALAR *, const int *);
@@ -556,4 +557,6 @@ void RULE(her2k, _reverse)(void *frame) {
   free(g);
 }
 
+#else
+#define NORM2 BLAS(nrm2)
 #endif

@@ -28,7 +28,9 @@ name, unless nothing that varies goes into it.
   R jumps there, and derivatives are NaN. (The last column of a square matrix is none: of a complex one, the number on
   the diagonal is taken to keep its sign.)
 - Eigenvectors and singular vectors have the sign that LAPACK gives them, and complex ones the phase: in a triangle that
-  is stored below the diagonal their first component stays real, otherwise the last one. Those of equal values have no
+  is stored below the diagonal their first component stays real, otherwise the last one; of complex singular vectors the
+  first component of the right ones, or of the left ones where the matrix is wider than high. (Where that component is
+  zero, the phase is the one that changes least.) Those of equal values have no
   derivative (it is infinite or NaN), though the values have. Neither have vectors beyond the smaller side of a matrix
   that is not square (`A` in `gesvd`), vectors in place of the matrix (`O`), and what is left of a matrix that is
   destroyed: NaN.

@@ -168,15 +168,11 @@ static void OF(from_pairs)(int n, const PAIR *w, const PAIR *from, SCALAR *v, in
 #define VALUE_ARGUMENTS w
 #define VALUE_SHADOWS SCALAR *sw
 #define IMAGINARY(x) ((SCALAR *)0)
-#define ROOM , REAL *rwork
-#define ROOM_ARGUMENT , rwork
 #else
 #define VALUES SCALAR *w, SCALAR *wi
 #define VALUE_ARGUMENTS w, wi
 #define VALUE_SHADOWS SCALAR *sw, SCALAR *swi
 #define IMAGINARY(x) x
-#define ROOM
-#define ROOM_ARGUMENT
 #endif
 
 /* All values and vectors of a matrix without gaps, which is destroyed, in the order of those that a call has given. */
@@ -380,7 +376,5 @@ void RULE(geev, _reverse)(void *frame) { OF(general_cotangent)(frame); }
 #undef VALUE_ARGUMENTS
 #undef VALUE_SHADOWS
 #undef IMAGINARY
-#undef ROOM
-#undef ROOM_ARGUMENT
 #undef PAIR
 #undef PAIR_BLAS

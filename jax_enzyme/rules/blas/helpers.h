@@ -366,3 +366,20 @@ static void OF(add_tangent_product)(const char *uplo, const char *trans, const c
   if (je_upper(diag) == 'U') BLAS(axpy)(&n, &minus, x, &incx, sx, &incx);
   free(t);
 }
+
+/* Many routines of complex numbers have room for real ones, and a shadow of it. */
+#ifdef COMPLEX
+#define ROOM , REAL *rwork
+#define ROOM_ARGUMENT , rwork
+#define ROOM_TYPE , REAL *
+#define RWORK , REAL *srwork
+#define SRWORK srwork
+#else
+#define ROOM
+#define ROOM_ARGUMENT
+#define ROOM_TYPE
+#define RWORK
+#define SRWORK ((REAL *)0)
+#endif
+
+static REAL *OF(new_reals)(index_t count) { return malloc((unsigned long)(count > 0 ? count : 1) * sizeof(REAL)); }

@@ -32,11 +32,7 @@ REAL BLAS(lange)(const char *norm, const int *m, const int *n, const SCALAR *a, 
     SCALAR *all = OF(new)(count);
     for (index_t j = 0; j < *n; j++)
       for (index_t i = 0; i < *m; i++) all[i + j * *m] = a[i + j * *lda];
-#ifdef COMPLEX
-    found = NORM(nrm2)(&count, all, &je_one_int);
-#else
-    found = BLAS(nrm2)(&count, all, &je_one_int);
-#endif
+    found = NORM2(&count, all, &je_one_int);
     free(all);
     return found;
   }

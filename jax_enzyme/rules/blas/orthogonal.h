@@ -354,11 +354,7 @@ void BLAS(gglse)(const int *m, const int *n, const int *p, SCALAR *a, const int 
     if (*info != 0) *info = 2;
     int count = *m - rest;
     for (int i = 0; i < rest; i++) x[*p + i] = c[i], c[i] = none;
-#ifdef COMPLEX
-    SCALAR size = NORM(nrm2)(&count, c + rest, &je_one_int);
-#else
-    SCALAR size = BLAS(nrm2)(&count, c + rest, &je_one_int);
-#endif
+    SCALAR size = NORM2(&count, c + rest, &je_one_int);
     for (int i = 0; i < count; i++) c[rest + i] = i == 0 ? size : 0;
     if (*info == 0) BLAS(ABOUT_Q(mqr))(&je_left, &plain, n, &je_one_int, p, q, &ld, tau, x, &ld, space, &room, info);
   }

@@ -12,10 +12,6 @@ extern void BLAS(syev)(const char *, const char *, const int *, SCALAR *, const 
                        int *);
 extern void BLAS(syevd)(const char *, const char *, const int *, SCALAR *, const int *, SCALAR *, SCALAR *, const int *,
                         int *, const int *, int *);
-extern void BLAS(gesvd)(const char *, const char *, const int *, const int *, SCALAR *, const int *, SCALAR *, SCALAR *,
-                        const int *, SCALAR *, const int *, SCALAR *, const int *, int *);
-extern void BLAS(gesdd)(const char *, const int *, const int *, SCALAR *, const int *, SCALAR *, SCALAR *, const int *,
-                        SCALAR *, const int *, SCALAR *, const int *, int *, int *);
 #endif
 
 static const char je_vectors = 'V', je_thin = 'S';
@@ -36,8 +32,6 @@ static void OF(divide_by_gaps)(int n, int columns, int first, const REAL *w, SCA
     for (int i = 0; i < n; i++)
       p[i + (index_t)j * ldp] = i == first + j ? 0 : p[i + (index_t)j * ldp] / (w[first + j] - w[i]);
 }
-
-static REAL *OF(new_reals)(index_t count) { return malloc((unsigned long)(count > 0 ? count : 1) * sizeof(REAL)); }
 
 static void OF(fill_reals)(int n, REAL value, REAL *x) {
   for (int i = 0; i < n; i++) x[i] = value;
@@ -237,14 +231,6 @@ static void OF(eigen_cotangent)(struct OF(eigen_frame) * f) {
 }
 
 /* The rules of a routine: its name, whether it asks for the size of `work`, its arguments, and its parameters. */
-#ifdef COMPLEX
-#define RWORK , REAL *srwork
-#define SRWORK srwork
-#else
-#define RWORK
-#define SRWORK ((REAL *)0)
-#endif
-
 #define EIGEN(name, asks, arguments, ...)                                                                              \
   void RULE(name, _jvp)(__VA_ARGS__, SCALAR * sa, REAL * sw, SCALAR * swork RWORK) {                                   \
     SCALAR *old = OF(eigen_old)(jobz, uplo, *n, a, *lda, sa && !(asks));                                               \

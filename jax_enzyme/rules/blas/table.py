@@ -125,7 +125,7 @@ _REFLECTED = "side:c trans:c m:i n:i k:i a:F lda:i tau:F c:F+ ldc:i work:F= lwor
 _BOTH_SIDES = "vl:F= ldvl:i vr:F= ldvr:i work:F="
 _MATRICES = "n:i nrhs:i a:F+ lda:i af:F+ ldaf:i"
 _ESTIMATES = "b:F+ ldb:i x:F= ldx:i rcond:r= ferr:R= berr:R= work:F="
-_SINGULAR = "a:F+ lda:i s:F= u:F= ldu:i vt:F= ldvt:i work:F= lwork:i"
+_SINGULAR = "a:F+ lda:i s:R= u:F= ldu:i vt:F= ldvt:i work:F= lwork:i"
 
 # name, kinds of numbers, result, parameters: `name:kind`, then `=` if written only, `+` if read and written.
 _ROWS = f"""
@@ -166,6 +166,7 @@ pbtrf  s,d,c,z nothing | uplo:c n:i kd:i a:F+ lda:i info:i=
 pbtrs  s,d,c,z nothing | uplo:c n:i kd:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 geqrf  s,d,c,z nothing | m:i n:i a:F+ lda:i tau:F= work:F= lwork:i info:i=
 geqp3  s,d nothing | m:i n:i a:F+ lda:i jpvt:I+ tau:F= work:F= lwork:i info:i=
+geqp3  c,z nothing | m:i n:i a:F+ lda:i jpvt:I+ tau:F= work:F= lwork:i rwork:R= info:i=
 ormqr  s,d nothing | {_REFLECTED}
 unmqr  c,z nothing | {_REFLECTED}
 syev   s,d nothing | jobz:c uplo:c n:i a:F+ lda:i w:F= work:F= lwork:i info:i=
@@ -179,7 +180,9 @@ heevx  c,z nothing | {_SUBSET} work:F= lwork:i rwork:R= iwork:I= ifail:I= info:i
 geev   s,d nothing | jobvl:c jobvr:c n:i a:F+ lda:i w:F= wi:F= {_BOTH_SIDES} lwork:i info:i=
 geev   c,z nothing | jobvl:c jobvr:c n:i a:F+ lda:i w:F= {_BOTH_SIDES} lwork:i rwork:R= info:i=
 gesvd  s,d nothing | jobu:c jobvt:c m:i n:i {_SINGULAR} info:i=
+gesvd  c,z nothing | jobu:c jobvt:c m:i n:i {_SINGULAR} rwork:R= info:i=
 gesdd  s,d nothing | jobz:c m:i n:i {_SINGULAR} iwork:I= info:i=
+gesdd  c,z nothing | jobz:c m:i n:i {_SINGULAR} rwork:R= iwork:I= info:i=
 scal   cs,zd nothing | n:i alpha:r x:F+ incx:i
 rot    cs,zd nothing | n:i x:F+ incx:i y:F+ incy:i c:r s:r
 nrm2   sc,dz number  | n:i {_X}
@@ -210,13 +213,13 @@ sd   ?*        syr_ syr2_
 cz   ?*        dotu_ dotc_ her_ her2_ gemm3m_
 sdcz ?*        posv_ pbsv_ gbsv_ gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_
 sdcz ?*        gbmv_ tbmv_ tbsv_ tpmv_ tpsv_ getri_ potri_ trtri_
-sdcz ?*        tbtrs_ tptrs_ pptrf_ pptrs_ ppsv_ gelqf_ gels_ gglse_
+sdcz ?*        tbtrs_ tptrs_ pptrf_ pptrs_ ppsv_ gelqf_ gels_ gelss_ gelsd_ gelsy_ gglse_
 sdcz ?*        sytrf_ sytrs_ sysv_ sytri_ sptrf_ sptrs_ spsv_ sptri_
 cz   ?*        hetrf_ hetrs_ hesv_ hetri_ hptrf_ hptrs_ hpsv_ hptri_
 sdcz ?*        lange_ lansy_ lantr_ gecon_ pocon_ trcon_ geequ_ poequ_ lacpy_ laset_
-sd   ?*        sbmv_ spmv_ spr_ spr2_ orgqr_ ormlq_ orglq_ sygv_ gelss_ gelsd_
+sd   ?*        sbmv_ spmv_ spr_ spr2_ orgqr_ ormlq_ orglq_ sygv_
 cz   ?*        hbmv_ hpmv_ ungqr_ unmlq_ unglq_ lanhe_ hpev_
-sd   ?*        larfg_ larfgp_ larf_ gelsy_ spev_ stev_ stevd_ sterf_ steqr_
+sd   ?*        larfg_ larfgp_ larf_ spev_ stev_ stevd_ sterf_ steqr_
 """
 
 

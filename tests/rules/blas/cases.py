@@ -273,7 +273,9 @@ def geqrf(rng: Rng, letter: str, m: int = 5, n: int = 3, name: str = "geqrf") ->
     """geqrf, and geqp3 with the last column first."""
     a, size = matrix(rng, m, n, m + 1, DTYPES[letter]), 3 * n + 1
     values = {"m": m, "n": n, "a": a, "lda": m + 1, "jpvt": np.arange(n) == n - 1, "lwork": size, "info": 0}
-    return Case(f"{letter}{name}_", {**values, "tau": vector(rng, min(m, n), 1, DTYPES[letter]), **_work(letter, size)})
+    values |= {"tau": vector(rng, min(m, n), 1, DTYPES[letter]), "rwork": _few(2 * n, 1, REALS[letter])}
+    destroyed = frozenset({"rwork"}) if letter in "cz" and name == "geqp3" else frozenset()
+    return Case(f"{letter}{name}_", {**values, **_work(letter, size)}, destroyed=destroyed)
 
 
 def multiplied(
@@ -392,8 +394,9 @@ def gesvd(rng: Rng, letter: str, jobs: str = "SS", m: int = 4, n: int = 3) -> Ca
     values |= {"jobu": jobs[0], "jobvt": jobs[-1], "iwork": np.zeros(8 * few + 1), "lwork": size}
     values |= {"u": matrix(rng, m, columns, m + 2, DTYPES[letter]), "ldu": m + 2}
     values |= {"vt": matrix(rng, rows, n, rows + 2, DTYPES[letter]), "ldvt": rows + 2}
-    values |= {"s": vector(rng, few, 1, DTYPES[letter]), **_work(letter, size)}
-    return Case(f"{letter}{'gesvd' if len(jobs) == 2 else 'gesdd'}_", values, destroyed=frozenset({"a"}))
+    values |= {"s": vector(rng, few, 1, REALS[letter]), **_work(letter, size), "rwork": _few(size, 1, REALS[letter])}
+    destroyed = frozenset({"a", "rwork"}) if letter in "cz" else frozenset({"a"})
+    return Case(f"{letter}{'gesvd' if len(jobs) == 2 else 'gesdd'}_", values, destroyed=destroyed)
 
 
 def _work(letter: str, size: int) -> dict[str, Numbers]:

@@ -279,3 +279,25 @@ def test_eigenvalues_of_tridiagonal_matrices() -> None:
     np.testing.assert_allclose(whole @ found[4][1].T, found[4][1].T * values, atol=1e-13)
     np.testing.assert_allclose(found[2].T, z.T @ vectors)
     agree(three_way(subject, [d, e, z]))
+
+
+@pytest.mark.parametrize(("rows", "name"), [(3, "gelss"), (7, "gelsd"), (7, "gelsy")])
+def test_complex_least_squares(rows: int, name: str) -> None:
+    a, b = _random("z", (N, rows), (2, 7))
+    call = {
+        "gelss": "few_reals, &least, &rank, work, &room, reals",
+        "gelsd": "few_reals, &least, &rank, work, &room, reals, space",
+        "gelsy": "order, &least, &rank, work, &room, reals",
+    }[name]
+    subject = kernel(
+        "z",
+        f"inout a: F[n,{rows}], inout b: F[2,7]",
+        f"""int m = {rows}, ld = 7, rank, order[8] = {{0}};
+        double least = 1e-8, few_reals[8];
+        z{name}_(&m, &n, &two, a, &m, b, &ld, {call}, &info);
+        for (int i = 0; i < n * m; i++) a[i] = 0;
+        for (int r = 0; r < 2; r++) for (int i = n; i < ld; i++) b[i + r * ld] = 0;""",
+    )
+    expected = np.linalg.lstsq(a.T, b[:, :rows].T, rcond=None)[0]
+    np.testing.assert_allclose(subject.run((), [a, b])[1][:, :N].T, expected)
+    agree(three_way(subject, [a, b]))

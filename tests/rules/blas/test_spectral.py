@@ -47,7 +47,8 @@ def test_some_pairs(letter: str, name: str, jobz: str, range_: str, uplo: str, r
     ("letter", "jobs", "m", "n"),
     [("d", "SS", 5, 3), ("d", "SS", 3, 5), ("d", "AA", 4, 4), ("d", "SN", 4, 3), ("d", "NS", 3, 4), ("s", "NN", 3, 4),
      ("d", "OS", 5, 3), ("d", "SO", 3, 3), ("d", "S", 5, 3), ("d", "S", 2, 4), ("s", "N", 4, 3), ("d", "A", 3, 3),
-     ("d", "S", 0, 2), ("d", "O", 5, 3), ("d", "O", 3, 5)],
+     ("d", "S", 0, 2), ("d", "O", 5, 3), ("d", "O", 3, 5),
+     ("z", "SS", 5, 3), ("z", "SS", 3, 8), ("z", "SN", 8, 3), ("z", "NA", 3, 3), ("c", "N", 3, 4), ("z", "S", 2, 4)],
 )  # fmt: skip
 def test_singular(letter: str, jobs: str, m: int, n: int, rng: Rng) -> None:
     check(cases.gesvd(rng, letter, jobs, m, n), rng)
