@@ -110,6 +110,12 @@ class Bytes:
             return False
         return gcd(self.at.modulus, other.at.modulus) % max(self.size, other.size) != 0
 
+    def is_in_front_of(self, other: Bytes) -> bool:
+        """Whether this is an integer of a structure's at one place, and the other one of an array's elements, none of
+        which need be there."""
+        is_element = other.at.modulus != 0 and not (other.whole or other.widened)
+        return self.member and not self.number and self.size < other.size and self.at.modulus == 0 and is_element
+
     def is_last_byte(self, other: Bytes) -> bool:
         """Whether this is one byte, which has but the last digits of a double, as what stands for a missing one
         (`std::optional`): a number that is read beside it is the one that was there, to 44 digits."""
@@ -548,10 +554,12 @@ class NumberBytes:
         return any(not part.typed or (other.typed and not other.number) for _, part, other in self._meeting(load))
 
     def are_read(self, load: I.Instruction) -> bool:
-        """Whether it is, as far as that can be told."""
+        """Whether it is, as far as that can be told. Elements of an array of doubles may only seem to begin at a member
+        in front of it, as in `s->d[--s->n]`: there that is told as the derivative runs."""
+        are_told = isinstance(load, I.Load) and self.are_doubles(load)
         return any(
             (part.certainly_meets(other) or self.are_mistaken(item, part, other))
-            and not (part.is_adrift(other) or other.guessed)
+            and not (part.is_adrift(other) or other.guessed or (are_told and part.is_in_front_of(other)))
             for item, part, other in self._meeting(load)
         )
 
@@ -611,8 +619,12 @@ class NumberBytes:
 
     def are_mistaken(self, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether two parts of an object that are accessed by different types are taken to be one, though it is not
-        known that their places are."""
-        return part.typed and other.typed and not self.are_apart(item, part, other, ())
+        known that their places are. Of an integer whose type is not told, as where LLVM has put one access in the place
+        of several, too."""
+        if part.typed and other.typed:
+            return not self.are_apart(item, part, other, ())
+        is_one_of_several = not part.number and other.number and part.meets(other) and not other.whole
+        return is_one_of_several and not self._are_never_read_as(item, part, other)
 
     @cached_property
     def _are_never_read_as(self) -> Callable[[MemoryObject, Bytes, Bytes], bool]:

@@ -39,7 +39,7 @@ FORTRAN_KINDS: Mapping[T.Type, str] = {T.DOUBLE: "double", T.FLOAT: "float"}
 _FORTRAN_BYTES = "/bytes_"
 _OF_BLOCK = " of "
 _OURS = "je integer"
-_MEMORY, _TAPE = "je memory", "je tape"
+_MEMORY, _TAPE, _BYTES = "je memory", "je tape", "bytes"
 _ZERO = MDConstant(const_int(T.I64, 0))
 _TREE = MDNode(operands=[MDString("jax_enzyme")])
 _INTEGER = MDNode(operands=[MDString(_OURS), _TREE, _ZERO])
@@ -87,7 +87,12 @@ def tape_access(type_: T.Type) -> list[tuple[str, MDValue]]:
 
 def shadow_access(type_: T.Type) -> list[tuple[str, MDValue]]:
     """The same for what is in a shadow, which is memory of the program's and never on the tape."""
-    return number_access(type_) or [_named_access("bytes", _MEMORY)]
+    return number_access(type_) or [_named_access(_BYTES, _MEMORY)]
+
+
+def is_of_shadow(module: Module, access: I.Instruction) -> bool:
+    """Whether an access is of what a shadow has beside numbers."""
+    return _accessed_name(module, dict(access.metadata).get("tbaa")) == _BYTES
 
 
 def _of_numbers(type_: T.Type, where: str) -> list[tuple[str, MDValue]]:

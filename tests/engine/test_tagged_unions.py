@@ -473,11 +473,12 @@ double f(int n, const int *at, const double *x) {{
         "for (int t = 0; t < 2; t++) ((int *)a)[at[t]] ^= 0x80000000;",
         "for (int t = 0; t < n; t++) { long *p = (long *)a + at[t % 3]; *p += 1L << 52; if (t & 1) *p -= 1L << 52; }",
         "s = ((int *)a)[at[0]] * 1e-9;",
+        "struct { double d; int i; } r[8]; for (int k = 0; k < 8; k++) r[k].d = a[k], r[k].i = k;"
+        " for (int k = 0; k < n; k++) if (at[k % 3] > 2) ((int *)&r[3])[1] ^= 0x80000000;"
+        " for (int k = 0; k < n; k++) s += r[k].d * x[0];",
         "((float *)a)[13] = (float)(x[0] * x[1]);",
         "s = ((float *)a)[13];",
         "((float *)a)[at[0]] *= 2;",
-        "struct { int n, m; double d[7]; } *r = (void *)a;"
-        " for (int k = 0; k < 3; k++) r->m += 1 << 20, r->d[k] *= 2, s += a[k];",
     ],
 )
 def test_words_of_numbers_at_places_that_nobody_knows_are_refused(change: str) -> None:
@@ -485,6 +486,14 @@ def test_words_of_numbers_at_places_that_nobody_knows_are_refused(change: str) -
     for derivative in (jax.grad, jax.jacfwd):
         with pytest.raises(je.DifferentiationError, match=r"where a number may lie|a part of a number"):
             derivative(lambda x: f(7, np.array([5, 4, 2], np.int32), x))(X[:5])
+
+
+def test_a_member_that_is_laid_over_a_number_has_derivatives_that_are_no_numbers() -> None:
+    change = """struct { int n, m; double d[7]; } *r = (void *)a;
+      for (int k = 0; k < 3; k++) r->m += 1 << 20, r->d[k] *= 2, s += a[k];"""
+    f = je.kernel(_AT_DATA.format(change=change), "f", "n: i32, at: i32[3], x: f64[5] -> f64", lang="c")
+    for derivative in (jax.grad, jax.jacfwd):
+        assert np.isnan(derivative(lambda x: f(7, np.array([5, 4, 2], np.int32), x))(X[:5])).any()
 
 
 @pytest.mark.parametrize(
@@ -606,10 +615,21 @@ def test_floats_in_the_place_of_doubles_are_refused(change: str) -> None:
         free(t);""",
             2,
         ),
+        (
+            """
+        struct { int many; double number[10]; } *t = calloc(1, sizeof *t);
+        t->many = 1, t->number[0] = x[1];
+        for (int k = 0; k < n; k++)
+          if (k % 3 < 2) t->number[t->many] = t->number[t->many - 1] * x[k], t->many++;
+          else t->number[t->many - 2] += t->number[t->many - 1], t->many--;
+        while (t->many) s = s * x[0] + t->number[--t->many];
+        free(t);""",
+            2,
+        ),
     ],
     ids=[
         *("cleared", "floats", "allocated", "in a loop", "any", "members of several", "members"),
-        "a member in front of an array",
+        *("a member in front of an array", "a stack"),
     ],
 )
 def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> None:

@@ -33,14 +33,20 @@ from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.analysis.tabled_bits import is_tabled
-from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_integer_of_c, is_of_any_type
+from jax_enzyme.analysis.tbaa import (
+    is_certain_integer,
+    is_fortran_integer,
+    is_integer_of_c,
+    is_of_any_type,
+    is_of_shadow,
+)
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Module, Uses, uses
 from jax_enzyme.ir.reach import led_to, reached
-from jax_enzyme.ir.values import Value, int_value, lane_of
+from jax_enzyme.ir.values import Value, int_value, is_zero, lane_of
 from jax_enzyme.rules.effects import Effect
 
 _MANTISSA = {2: 7, 4: 23, 8: 52}
@@ -291,6 +297,8 @@ class BitChecks:
         of_numbers = value in self._computed or value in self.activity.varied
         places = self._ranges.accessed(access)
         for item, part in places:
+            if not of_numbers and isinstance(access, I.Store) and self._is_apart_from_numbers(item, part, places):
+                continue
             for other in self._others(item, access):
                 if self._in_frames and part.typed and other.typed and part.number == other.number:
                     continue
@@ -307,6 +315,14 @@ class BitChecks:
                     return cause
         return None
 
+    def _is_apart_from_numbers(
+        self, item: MemoryObject, part: Bytes, places: Sequence[tuple[MemoryObject, Bytes]]
+    ) -> bool:
+        """Whether no number that varies is where something else is stored: what is read there has none."""
+        numbers = self.activity.numbers
+        met = [other for other in numbers.of(item) if part.meets(other)]
+        return not self._declared(item) and all(numbers.are_apart(item, part, other, places) for other in met)
+
     def _is_plain_integer(self, access: I.Store | I.Load) -> bool:
         """Whether an integer variable is written that has nothing to do with numbers that vary, but where doubles may
         lie that do; in C where such integers are read."""
@@ -320,6 +336,8 @@ class BitChecks:
         value = access.operands[0]
         if not isinstance(value.type, T.IntType) or value.type.bits >= WORD or value in self.activity.varied:
             return False
+        if is_zero(value) and is_of_shadow(self.module, access):
+            return True  # where an integer lies in what was derived, beside numbers
         return is_fortran_integer(self.module, original) and self.activity.numbers.are_at_most_doubles(access)
 
     def _is_number_alone(self, value: Value, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
