@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import jax
 import numpy as np
 import pytest
 
@@ -55,6 +56,24 @@ double k(int n, const double *x) {
   double s = 0;
   for (int i = 0; i < n; i++) s += r[i].v * r[i].f * (i + 1);
   return s;
+}
+"""
+TAGGED = """
+#include <stdlib.h>
+struct value { long tag; double a, b; };
+static double of(struct value v, double t) { return v.tag == 0 ? 2 : v.tag == 1 ? v.a * t : v.a + v.b * t; }
+double k(int n, const double *x) {
+  struct value s[2], *h = malloc(2 * sizeof *h);
+  s[0].tag = h[0].tag = 0;
+  s[1].tag = h[1].tag = TAG;
+  s[1].a = h[1].a = x[0];
+  double r = 0;
+  for (int i = 0; i < n; i++) {
+    struct value e = s[i & 1], g = h[i & 1];
+    r += of(e, x[i]) + of(g, x[i]);
+  }
+  free(h);
+  return r;
 }
 """
 PACKED = """
@@ -148,9 +167,10 @@ end function
         ("c", TREE),
         ("c", PUNNED),
         ("c", PACKED),
+        ("c", TAGGED.replace("TAG", "1")),
         ("fortran", CONSTRUCTED),
     ],
-    ids=["map", "shared", "vectors", "tree", "punned", "packed", "constructed"],
+    ids=["map", "shared", "vectors", "tree", "punned", "packed", "tagged", "constructed"],
 )
 def test_right_programs_stay_right(lang: Literal["c", "c++", "fortran"], source: str) -> None:
     if lang == "fortran":
@@ -161,3 +181,13 @@ def test_right_programs_stay_right(lang: Literal["c", "c++", "fortran"], source:
         for sanitize in (False, True)
     )
     assert plain(x) == checked(x)
+
+
+def test_parts_of_a_copy_that_nothing_wrote_are_told_where_they_are_computed_with() -> None:
+    kernel = je.kernel(
+        TAGGED.replace("TAG", "2"), "k", "n: i32, x: f64[n] -> f64", lang="c", options=je.Options(sanitize=True)
+    )
+    with pytest.raises(
+        jax.errors.JaxRuntimeError, match=r"reads what nothing wrote: local variable `s` \(kernel\.c:12"
+    ):
+        jax.block_until_ready(kernel(np.arange(1.0, 5.0)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -19,7 +20,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import comes_from_fortran, resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declared_name, uses
-from jax_enzyme.ir.values import Argument, ConstantNull, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
@@ -32,7 +33,14 @@ from jax_enzyme.transform.sanitize.library import library_checks
 from jax_enzyme.transform.sanitize.narrow import is_narrow, narrow_check
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, may_be_found, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import MOVES, holds_pattern, is_computed_with, least_of_narrow, pattern_of
+from jax_enzyme.transform.sanitize.scalars import (
+    MOVES,
+    computed_with,
+    holds_pattern,
+    is_computed_with,
+    least_of_narrow,
+    pattern_of,
+)
 
 Checks = dict[I.Instruction, list[Check]]
 _FREES = ("je_checked_free", "je_checked_realloc")
@@ -69,6 +77,7 @@ class BoundsOfFunction:
             self._written |= {version.twins[i] for i in self._written if i in version.twins}
         self.writes_somewhere = False
         self._alignment = Alignment(layout, runtime, buffers)
+        self._loops = Loops.of(function)
         users = uses(function)
         for access in accesses(function.instructions(), layout):
             if access.instruction not in self._hoisting.own:
@@ -104,7 +113,7 @@ class BoundsOfFunction:
         if hoisted is not None:
             self._deferred.note(load)
         elif isinstance(place, Known | Found):
-            self._unwritten(load, place, self._layout.store_size(load.type))
+            self._unwritten(load, place, self._layout.store_size(load.type), users)
 
     @property
     def asks(self) -> bool:
@@ -162,7 +171,7 @@ class BoundsOfFunction:
 
         return Check(condition, status)
 
-    def _unwritten(self, load: I.Load, place: Place, size: int) -> None:
+    def _unwritten(self, load: I.Load, place: Place, size: int, users: Uses) -> None:
         unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
         def told(at: Builder) -> list[Value]:
@@ -176,7 +185,26 @@ class BoundsOfFunction:
             check = narrow_check(load, self._runtime, told)
         else:
             check = Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
+            if later := self._used_later(load, users):
+                for user in later:
+                    self.before.setdefault(user, []).append(check)
+                return
         self.behind.setdefault(load, []).append(check)
+
+    def _used_later(self, load: I.Load, users: Uses) -> list[I.Instruction]:
+        """The first in each block of what computes with a number, where all that is in other blocks than its read, and
+        in no further loops: a part of a union, of which a copy of the whole is read, may mean nothing until a tag has
+        been looked at."""
+        using, home = set(computed_with(load, users)), self._loops.home
+        if load not in home or not using <= home.keys():
+            return []
+        start, first = home[load][0], dict[BasicBlock, I.Instruction]()
+        for user in sorted(using, key=lambda user: home[user][1], reverse=True):
+            first[home[user][0]] = user
+        around = (self._loops.loop_of[block] for block in first)
+        if start in first or any(loop is not None and start not in loop for loop in around):
+            return []
+        return list(first.values())
 
     def _text(self, place: Place) -> Value:
         return self._runtime.text(place.text) if isinstance(place, Known) else ConstantNull(T.PTR)

@@ -9,7 +9,7 @@ tells: the lower one may be what a union was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -88,8 +88,16 @@ def _is_bit(value: Value) -> bool:
 def is_computed_with(
     load: I.Instruction, users: Uses, but: Callable[[Value], Value | None] = lambda user: None
 ) -> bool:
-    """Whether a number that was read is used for more than to be moved, `but` by users for which that gives the number.
-    A word that goes back with some bits changed is one of bit fields of which one is written."""
+    """Whether a number that was read is used for more than to be moved, `but` by users for which that gives the
+    number."""
+    return any(computed_with(load, users, but))
+
+
+def computed_with(
+    load: I.Instruction, users: Uses, but: Callable[[Value], Value | None] = lambda user: None
+) -> Iterator[I.Instruction]:
+    """What uses a number that was read for more than to move it. A word that goes back with some bits changed is one of
+    bit fields of which one is written."""
     for user, index in users.get(load, ()):
         match user:
             case _ if but(user) is load:
@@ -107,8 +115,7 @@ def is_computed_with(
             case I.CallBase() if declared_callee(user) is None:
                 continue
             case _:
-                return True
-    return False
+                yield user
 
 
 def _is_of_check(user: Value, load: Value, users: Uses, but: Callable[[Value], Value | None]) -> bool:
