@@ -58,6 +58,7 @@ def name_choices(function: ArrayFunction) -> ArrayFunction:
     remove_dead(root)  # comparisons that guards were taken into ask for what is looked for as well
     for loop in list(_marked(module, root)):
         join_steps(root, loop, uses(root), _home(root))
+    remove_dead(root)
     return replace(function, module=module)
 
 
