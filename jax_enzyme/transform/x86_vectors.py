@@ -25,6 +25,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantSplat, InlineAsm, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.transform.rewriting import Change, rewrite
+from jax_enzyme.transform.x86_masks import Lowering, alternating, each, masked_lowering, vector
 
 _PREFIX = "llvm.x86."
 _PER_BLOCK = 16
@@ -45,8 +46,6 @@ _ROOT = re.compile(r"sqrts(?P<width>[sd]) (?:\$1, ?\$0 =x,x|(\$0|\$\{0:x\}), ?\2
 """The same for the square root of one number: between two registers, or in one, whatever the dialect."""
 
 _COMPARISON = re.compile(r"(?:sse2?|avx)\.cmp\.(?P<width>[ps][sd])(?:\.256)?")
-
-_Lowering = Callable[[Builder, Declarations, "re.Match[str]", I.Call], Value | None]
 
 
 def lower_x86_vectors(module: Module) -> Module:
@@ -80,6 +79,8 @@ def _lower(function: Function, declarations: Declarations) -> None:
             match = pattern.fullmatch(name)
             if match and all(int_value(a) is not None for a in instruction.arguments if a.type == T.I8):
                 return lambda at: lowering(at, declarations, match, instruction)
+        if (masked := masked_lowering(name.removeprefix("avx512."), instruction)) is not None:
+            return lambda at: masked[0](at, declarations, masked[1], instruction)
         if match := _COMPARISON.fullmatch(name):
             alone = match["width"][0] == "p" or _first_alone_counts(instruction, users)
             return lambda at: _masks(at, instruction, alone)
@@ -106,13 +107,7 @@ def _keeps_lanes(value: Value) -> bool:
     """Whether an operation on vectors of equal length deals with each lane by itself; so for calls, where it starts."""
     if not isinstance(value, I.Call | I.Cast | I.BinaryOp) or not isinstance(value.type, T.VectorType):
         return False
-    return isinstance(value, I.Call) or all(_vector(v).count == value.type.count for v in value.operands)
-
-
-def _vector(value: Value | T.Type) -> T.VectorType:
-    found = value.type if isinstance(value, Value) else value
-    assert isinstance(found, T.VectorType)
-    return found
+    return isinstance(value, I.Call) or all(vector(v).count == value.type.count for v in value.operands)
 
 
 def _choice(value: Value) -> int:
@@ -132,29 +127,22 @@ def _integers(kind: T.VectorType) -> T.VectorType:
 
 def _signs(at: Builder, declarations: Declarations, mask: Value) -> Value:
     """Of each lane, whether its highest bit is set. Numbers are asked for their sign, without a look at their bits."""
-    kind = _vector(mask)
+    kind = vector(mask)
     if isinstance(mask, I.Cast) and mask.opcode == "bitcast" and mask.operands[0].type == _integers(kind):
         return at.icmp("slt", mask.operands[0], zero(_integers(kind)))
     if not T.is_float(kind.element):
         return at.icmp("slt", mask, zero(kind))
     ones = ConstantSplat(kind, const_float(kind.element, 1.0))
-    return at.fcmp("olt", _same(at, declarations, "copysign", ones, mask), zero(kind))
-
-
-def _same(at: Builder, declarations: Declarations, name: str, *arguments: Value) -> Value:
-    """A call of LLVM's intrinsic of that name on vectors of one type."""
-    kind = _vector(arguments[0])
-    function = declarations.function(f"llvm.{name}.{overload(kind)}", T.FunctionType(kind, (kind,) * len(arguments)))
-    return at.call(function, list(arguments))
+    return at.fcmp("olt", each(at, declarations, "copysign", ones, mask), zero(kind))
 
 
 def _first_lane(at: Builder, first: Value, others: Value) -> Value:
-    count = _vector(others).count
+    count = vector(others).count
     return at.shuffle(first, others, [0, *range(count + 1, 2 * count)])
 
 
 def _horizontal(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
-    kind = _vector(call)
+    kind = vector(call)
     count, block = kind.count, _block(kind)
     even = [
         start + other + lane for start in range(0, count, block) for other in (0, count) for lane in range(0, block, 2)
@@ -166,17 +154,9 @@ def _horizontal(at: Builder, _: Declarations, match: re.Match[str], call: I.Call
 
 def _alternating(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
     x, y = call.arguments
-    count = _vector(call).count
+    count = vector(call).count
     lanes = [lane + count * (lane % 2) for lane in range(count)]
     return at.shuffle(at.binary("fsub", x, y), at.binary("fadd", x, y), lanes)
-
-
-def _multiplied(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
-    """Products less a third number in even lanes, and plus it in odd ones."""
-    x, y, z = call.arguments
-    count = _vector(call).count
-    less, more = (_same(at, declarations, "fma", x, y, term) for term in (at.unary("fneg", z), z))
-    return at.shuffle(less, more, [lane + count * (lane % 2) for lane in range(count)])
 
 
 def _blended(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -188,13 +168,13 @@ def _rounded(at: Builder, declarations: Declarations, match: re.Match[str], call
     *others, x, how = call.arguments
     choice = _choice(how)
     name = "rint" if choice & _CURRENT_DIRECTION else _ROUNDINGS[choice & 3]
-    result = _same(at, declarations, name, x)
+    result = each(at, declarations, name, x)
     return _first_lane(at, result, others[0]) if others else result
 
 
 def _dot(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
     x, y, how = call.arguments
-    kind, choice = _vector(call), _choice(how)
+    kind, choice = vector(call), _choice(how)
     block, nothing = _block(kind), zero(kind)
     lanes = range(kind.count)
 
@@ -233,7 +213,7 @@ def _is_root(instruction: I.Instruction) -> bool:
 
 def _extreme(at: Builder, declarations: Declarations, operation: str, call: I.Call) -> Value:
     """The intrinsic for an instruction, whose last operand comes first for assemblers."""
-    kind = _vector(call)
+    kind = vector(call)
     single, wide = kind.element == T.FLOAT, kind.count * (4 if kind.element == T.FLOAT else 8) > _PER_BLOCK
     set_ = "avx" if wide else "sse" if single else "sse2"
     name = f"{_PREFIX}{set_}.{operation}.{'ps' if single else 'pd'}{'.256' if wide else ''}"
@@ -244,7 +224,7 @@ def _extreme(at: Builder, declarations: Declarations, operation: str, call: I.Ca
 def _of_first(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     """`max.sd` and its kin: the instruction on all lanes has a rule."""
     set_, kind = ("sse", "ps") if match["width"] == "s" else ("sse2", "pd")
-    type_ = _vector(call)
+    type_ = vector(call)
     name = f"{_PREFIX}{set_}.{match['operation']}.{kind}"
     function = declarations.function(name, T.FunctionType(type_, (type_,) * len(call.arguments)))
     # The other lanes may hold anything, such as zeros, whose reciprocals have infinite derivatives.
@@ -258,13 +238,13 @@ def _inserted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
     choice, lanes = _choice(how), list(range(4))
     lanes[choice >> 4 & 3] = 4 + (choice >> 6)
     merged = at.shuffle(x, y, lanes)
-    return at.shuffle(merged, zero(_vector(x)), [lane + 4 * (choice >> lane & 1) for lane in range(4)])
+    return at.shuffle(merged, zero(vector(x)), [lane + 4 * (choice >> lane & 1) for lane in range(4)])
 
 
 def _masks(at: Builder, call: I.Call, alone: bool) -> Value:
     """Of each lane; where `alone` is false, of the first one beside those of the first argument."""
     x, y, how = call.arguments
-    kind = _vector(call)
+    kind = vector(call)
     truth = at.cast("sext", at.fcmp(_PREDICATES[_choice(how) & 15], x, y), _integers(kind))
     masks = at.cast("bitcast", truth, kind)
     return masks if alone else _first_lane(at, masks, x)
@@ -277,26 +257,26 @@ def _ordered(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -
 
 def _sign_bits(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     (x,) = call.arguments
-    bits = T.IntType(_vector(x).count)
+    bits = T.IntType(vector(x).count)
     return at.cast("zext", at.cast("bitcast", _signs(at, declarations, x), bits), T.I32)
 
 
 def _loaded(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     pointer, mask = call.arguments
-    kind = _vector(call)
+    kind = vector(call)
     type_ = T.FunctionType(kind, (T.PTR, T.VectorType(kind.count, T.I1), kind))
     function = declarations.function(f"llvm.masked.load.{overload(kind)}.p0", type_)
     return at.call(function, [pointer, _signs(at, declarations, mask), zero(kind)])
 
 
 def _loaded_whole(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
-    words = T.VectorType(_vector(call).count // 8, T.I64)
+    words = T.VectorType(vector(call).count // 8, T.I64)
     return at.cast("bitcast", at.load(words, call.arguments[0], 1), call.type)
 
 
 def _stored(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> None:
     pointer, mask, value = call.arguments
-    kind = _vector(value)
+    kind = vector(value)
     type_ = T.FunctionType(T.VOID, (kind, T.PTR, T.VectorType(kind.count, T.I1)))
     function = declarations.function(f"llvm.masked.store.{overload(kind)}.p0", type_)
     at.call(function, [value, pointer, _signs(at, declarations, mask)])
@@ -304,10 +284,10 @@ def _stored(at: Builder, declarations: Declarations, match: re.Match[str], call:
 
 def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     old, base, indices, mask, how = call.arguments
-    kind = _vector(call)
+    kind = vector(call)
     signs = _signs(at, declarations, mask)
     scale = const_int(T.I64, _choice(how))
-    used = min(kind.count, _vector(indices).count)
+    used = min(kind.count, vector(indices).count)
     places: list[Value] = []
     for lane in range(used):
         index = at.extract_element(indices, lane)
@@ -328,7 +308,7 @@ def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], cal
 
 def _permuted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
     x, indices = call.arguments
-    kind = _vector(call)
+    kind = vector(call)
     across = match["operation"] == "permps"
     block = kind.count if across else _block(kind)
     # Numbers of 64 bits are chosen by the second bit of an index.
@@ -346,7 +326,7 @@ def _permuted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
 
 def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
     *others, x = call.arguments
-    kind, lanes = _vector(call), range(_vector(x).count)
+    kind, lanes = vector(call), range(vector(x).count)
     narrow = at.cast("fptrunc", x, T.VectorType(len(lanes), T.FLOAT))
     wide = at.shuffle(narrow, zero(narrow.type), [*lanes, *(len(lanes) for _ in range(kind.count - len(lanes)))])
     return _first_lane(at, wide, others[0]) if others else wide
@@ -355,11 +335,11 @@ def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
 def _tested(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     """Whether no lane is negative in both (`z`), or in the second alone (`c`), or neither (`nzc`); for `ptest`, whether
     no bit is set so."""
-    bits = T.IntType(64 * _vector(call.arguments[0]).count)
+    bits = T.IntType(64 * vector(call.arguments[0]).count)
     given = call.arguments
     if match["lanes"]:
         given = [_signs(at, declarations, v) for v in given]
-        bits = T.IntType(_vector(given[0]).count)
+        bits = T.IntType(vector(given[0]).count)
     x, y = (at.cast("bitcast", v, bits) for v in given)
     both = at.binary("and", x, y)
     none = const_int(bits, 0)
@@ -376,7 +356,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text.replace(".", r"\.").replace("@", "p[sd]"))
 
 
-_TABLE: Mapping[re.Pattern[str], _Lowering] = {
+_TABLE: Mapping[re.Pattern[str], Lowering] = {
     _pattern(text): lowering
     for text, lowering in (
         ("(?:sse3|avx).h(?P<operation>add|sub).@(?:.256)?", _horizontal),
@@ -393,7 +373,7 @@ _TABLE: Mapping[re.Pattern[str], _Lowering] = {
         ("(?:avx.vpermilvar.@(?:.256)?|avx2.(?P<operation>permps))", _permuted),
         ("(?:sse2.cvt(?:pd2ps|sd2ss)|avx.cvt.pd2.ps.256)", _narrowed),
         ("(?:sse41.ptest|avx.(?:ptest|(?P<lanes>vtest)))(?P<what>z|c|nzc)(?:.@)?(?:.256)?", _tested),
-        ("fma.vfmaddsub.@(?:.256)?", _multiplied),
+        ("fma.vfmaddsub.@(?:.256)?", alternating),
         ("sse41.insertps", _inserted),
         ("(?:sse3|avx).ldu.dq(?:.256)?", _loaded_whole),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,6 +63,30 @@ def in_numpy(x: jax.Array) -> jax.Array:
 def test_double_precision(x: list[float]) -> None:
     kernel = je.kernel(DOUBLES, "k", "x: f64[8], out y: f64[12]", lang="c", flags=("-mavx2", "-mfma"))
     je.check_grads(kernel, (np.array(x),), modes=("fwd", "rev"))
+
+
+MASKED = """
+#include <immintrin.h>
+__attribute__((target("avx512f"))) void k(const double *x, double *y) {
+  __m512d a = _mm512_loadu_pd(x), b = _mm512_mul_pd(a, a), one = _mm512_set1_pd(1);
+  __mmask8 m = _mm512_cmp_pd_mask(a, one, _CMP_LT_OQ);
+  __m512i places = _mm512_set_epi64(3, 5, 1, 0, 3, 2, 7, 4);
+  __m512d c = _mm512_mask_compress_pd(b, m, a), d = _mm512_mask_expand_pd(c, m, b);
+  __m512d g = _mm512_mask_i64gather_pd(d, m, places, x, 8), r = _mm512_floor_pd(_mm512_mul_pd(a, g));
+  _mm512_storeu_pd(y, _mm512_fmaddsub_pd(c, d, _mm512_mul_pd(r, g)));
+  _mm512_mask_i64scatter_pd(y, m, places, _mm512_add_pd(d, g), 8);
+  __m512i signed_ = _mm512_ternarylogic_epi64(_mm512_set1_epi64(1L << 63), _mm512_castpd_si512(g),
+                                              _mm512_castpd_si512(_mm512_sub_pd(a, one)), 0xac);
+  _mm512_storeu_pd(y + 8, _mm512_mul_pd(_mm512_castsi512_pd(signed_), c));
+}
+"""
+
+
+@pytest.mark.skipif("avx512f" not in Path("/proc/cpuinfo").read_text(), reason="no such instructions")
+def test_masks() -> None:
+    kernel = je.kernel(MASKED, "k", "x: f64[8], out y: f64[16]", lang="c")
+    x = np.array([0.7, 2.3, 1.6, 0.9, 3.3, 0.4, 2.5, 0.2])
+    je.check_grads(kernel, (x,))
 
 
 def test_what_the_vectoriser_breaks_is_made_without_it() -> None:

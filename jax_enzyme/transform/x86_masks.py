@@ -1,0 +1,152 @@
+"""Intrinsics for x86's instructions with masks (AVX-512), in terms that every part of the engine knows.
+
+    before    %r = call <8 x double> @llvm.x86.avx512.mask.gather.qpd.512(%old, ptr %base, <8 x i64> %at, %mask, i32 8)
+    after     %places = <8 x ptr> of getelementptr i8, ptr %base, i64 (8 * each of %at)
+              %r = call <8 x double> @llvm.masked.gather.v8f64.v8p0(<8 x ptr> %places, <8 x i1> %mask, %old)
+
+`x86_vectors` asks for them by name. None is an instruction that is told to round otherwise than all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.values import ConstantSplat, Value, int_value
+from jax_enzyme.rules.declare import Declarations, overload
+
+_NEAREST = 4
+"""As the processor is set to round, which is to the nearest."""
+_DIRECTIONS = {0: "roundeven", 1: "floor", 2: "ceil", 3: "trunc", 4: "rint"}
+
+Lowering = Callable[[Builder, Declarations, "re.Match[str]", I.Call], Value | None]
+
+
+def vector(value: Value | T.Type) -> T.VectorType:
+    found = value.type if isinstance(value, Value) else value
+    assert isinstance(found, T.VectorType)
+    return found
+
+
+def each(at: Builder, declarations: Declarations, name: str, *arguments: Value) -> Value:
+    """A call of LLVM's intrinsic of that name on vectors of one type."""
+    kind = vector(arguments[0])
+    function = declarations.function(f"llvm.{name}.{overload(kind)}", T.FunctionType(kind, (kind,) * len(arguments)))
+    return at.call(function, list(arguments))
+
+
+def _rounds_as_usual(call: I.Call) -> bool:
+    """Whether what an instruction is told of rounding, in its last argument, is what other instructions do."""
+    return int_value(call.arguments[-1]) == _NEAREST
+
+
+def _chosen(at: Builder, value: Value, old: Value, mask: Value) -> Value:
+    """Lanes of a value where a mask of bits has them, of another one elsewhere."""
+    count = vector(value).count
+    bits = T.IntType(count)
+    mask = at.cast("trunc", mask, bits) if mask.type != bits else mask
+    return at.select(at.cast("bitcast", mask, T.VectorType(count, T.I1)), value, old)
+
+
+def _moved_together(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """`compress` puts the lanes that a mask has side by side; `expand` takes lanes that lie so apart."""
+    x, old, mask = call.arguments
+    kind = vector(call)
+    source, place, found = [at.extract_element(x, lane) for lane in range(kind.count)], const_int(T.I64, 0), old
+    taken: list[Value] = []
+    for lane in range(kind.count):
+        has = at.extract_element(mask, lane)
+        if match["how"] == "compress":
+            found = at.select(has, at.insert_element(found, source[lane], place), found)
+        else:
+            taken.append(at.select(has, at.extract_element(x, place), at.extract_element(old, lane)))
+        place = at.binary("add", place, at.cast("zext", has, T.I64))
+    return found if match["how"] == "compress" else at.pack(kind, taken)
+
+
+def _addresses(at: Builder, base: Value, indices: Value, scale: Value) -> Value:
+    by = int_value(scale)
+    assert by is not None
+    places: list[Value] = []
+    for lane in range(vector(indices).count):
+        index = at.extract_element(indices, lane)
+        wide = index if index.type == T.I64 else at.cast("sext", index, T.I64)
+        places.append(at.gep(T.I8, base, [at.binary("mul", wide, const_int(T.I64, by))]))
+    return at.pack(T.VectorType(len(places), T.PTR), places)
+
+
+def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    old, base, indices, mask, scale = call.arguments
+    kind = vector(call)
+    addresses = _addresses(at, base, indices, scale)
+    type_ = T.FunctionType(kind, (addresses.type, mask.type, kind))
+    name = f"llvm.masked.gather.{overload(kind)}.v{kind.count}p0"
+    return at.call(declarations.function(name, type_), [addresses, mask, old])
+
+
+def _scattered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> None:
+    base, mask, indices, value, scale = call.arguments
+    kind = vector(value)
+    addresses = _addresses(at, base, indices, scale)
+    type_ = T.FunctionType(T.VOID, (kind, addresses.type, mask.type))
+    name = f"llvm.masked.scatter.{overload(kind)}.v{kind.count}p0"
+    at.call(declarations.function(name, type_), [value, addresses, mask])
+
+
+def _rounded(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """To whole numbers: with digits behind the point (the upper half of the choice) it is refused as it was."""
+    x, how, old, mask = call.arguments[:4]
+    return _chosen(at, each(at, declarations, _DIRECTIONS[(int_value(how) or 0) & 7], x), old, mask)
+
+
+def _rounds_to_whole(call: I.Call) -> bool:
+    how = int_value(call.arguments[1])
+    return how is not None and how >> 4 == 0 and how & 7 in _DIRECTIONS
+
+
+def alternating(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """Products less a third number in even lanes, and plus it in odd ones."""
+    x, y, z = call.arguments[:3]
+    count = vector(call).count
+    less, more = (each(at, declarations, "fma", x, y, term) for term in (at.unary("fneg", z), z))
+    return at.shuffle(less, more, [lane + count * (lane % 2) for lane in range(count)])
+
+
+def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    x, old, mask = call.arguments[:3]
+    return _chosen(at, at.cast("fptrunc", x, vector(call)), old, mask)
+
+
+def _by_bits(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """`pternlog`: each bit by a table of the three bits there."""
+    x, y, z, how = call.arguments
+    table, kind = int_value(how) or 0, vector(call)
+    result: Value = zero(kind)
+    ones = ConstantSplat(kind, const_int(kind.element, -1))
+    for place in range(8):
+        if table >> place & 1:
+            terms = [v if place >> shift & 1 else at.binary("xor", v, ones) for v, shift in ((x, 2), (y, 1), (z, 0))]
+            result = at.binary("or", result, at.binary("and", at.binary("and", terms[0], terms[1]), terms[2]))
+    return result
+
+
+_TABLE: tuple[tuple[re.Pattern[str], Callable[[I.Call], bool], Lowering], ...] = (
+    (re.compile(r"mask\.(?P<how>compress|expand)\.v\d+(?:f|i)(?:32|64)"), lambda _: True, _moved_together),
+    (re.compile(r"mask\.gather\.?(?:[dq]p[sdiq]\.512|3(?:div|siv)\d\.(?:df|di|sf|si))"), lambda _: True, _gathered),
+    (re.compile(r"mask\.scatter\.?(?:[dq]p[sdiq]\.512|(?:div|siv)\d\.(?:df|di|sf|si))"), lambda _: True, _scattered),
+    (re.compile(r"mask\.rndscale\.p[sd]\.(?:128|256|512)"), _rounds_to_whole, _rounded),
+    (re.compile(r"vfmaddsub\.p[sd]\.512"), _rounds_as_usual, alternating),
+    (re.compile(r"mask\.cvtpd2ps\.512"), _rounds_as_usual, _narrowed),
+    (re.compile(r"pternlog\.[dq]\.(?:128|256|512)"), lambda _: True, _by_bits),
+)
+
+
+def masked_lowering(name: str, call: I.Call) -> tuple[Lowering, re.Match[str]] | None:
+    """What makes other terms of a call of an intrinsic of that name, behind `llvm.x86.avx512.`; None where nothing."""
+    for pattern, fits, lowering in _TABLE:
+        if (match := pattern.fullmatch(name)) and fits(call):
+            return lowering, match
+    return None
