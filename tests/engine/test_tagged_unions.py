@@ -219,6 +219,13 @@ double f(int n, const double *x) {
   for (int k = 0; k < n; k++) s += a[k].tag ? a[k].u.d : a[k].u.i;
   return s;
 }"""
+SHORT = INDICES.replace("int i;", "short i;")
+SPLIT = (
+    READ.replace("int i;", "short i[2];")
+    .replace("u.i = -k", "u.i[1] = -k")
+    .replace(".u.i;", ".u.i[0];")
+    .replace("u.i *", "u.i[0] *")
+)
 MOVED = """
 union word { double d; int i[2]; };
 double f(int n, const double *x) {
@@ -301,7 +308,7 @@ def test_where_a_number_lies_after_all_second_derivatives_are_no_numbers(
 
 @pytest.mark.parametrize(
     ("source", "lang"),
-    [(TAGGED, "c"), (SORTED, "c"), (SHARED, "c"), (VECTOR, "c++"), (INDICES.replace("STEP", "2"), "c")],
+    [(TAGGED, "c"), (SORTED, "c"), (SHARED, "c"), (VECTOR, "c++"), (SHORT.replace("STEP", "2"), "c")],
     ids=["tagged", "sorted", "shared", "vector", "indices"],
 )
 def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal["c", "c++"]) -> None:
@@ -320,8 +327,9 @@ def test_an_int_beside_a_double_has_first_derivatives(source: str, lang: Literal
         (READ, [0, 2, 3, 5]),
         (MOVED, [0, 1, 3]),
         (INDICES.replace("STEP", "n"), [0]),
+        (SHORT.replace("STEP", "n"), [0]),
     ],
-    ids=["low", "high", "read", "moved", "index"],
+    ids=["low", "high", "read", "moved", "index", "short index"],
 )
 def test_a_half_of_a_number_has_derivatives_that_are_no_numbers(source: str, lost: list[int]) -> None:
     f = kernel(source, "c")
@@ -329,10 +337,11 @@ def test_a_half_of_a_number_has_derivatives_that_are_no_numbers(source: str, los
         assert np.flatnonzero(np.isnan(gradient)).tolist() == lost
 
 
-def test_a_double_between_words_has_no_halves_that_are_told_apart() -> None:
+@pytest.mark.parametrize("source", [PACKED, SPLIT], ids=["between words", "two in a half"])
+def test_integers_that_are_no_halves_of_their_own_are_refused(source: str) -> None:
     for derivative in (jax.grad, jax.jacfwd):
         with pytest.raises(je.DifferentiationError, match="where a number may lie"):
-            derivative(kernel(PACKED, "c"))(X)
+            derivative(kernel(source, "c"))(X)
 
 
 _WRITTEN_BY_A_ROUTINE = """

@@ -162,14 +162,14 @@ class Adjoints:
     # -- adjoint variables ---------------------------------------------------------------------------------------------
 
     def _type(self, value: Value) -> T.Type:
-        """An integer that carries the bits of a number has that number's adjoint; a narrow one that is computed of an
-        integer in a tagged union that of a `float`."""
+        """An integer that carries the bits of a number has that number's adjoint; a narrow one in a tagged union, or
+        that is computed of such a one, that of a `float`."""
         match value.type:
             case T.IntType(64):
                 return T.DOUBLE
             case T.IntType(32):
                 return T.FLOAT
-            case T.IntType() if value in self._facts.activity.tagged:
+            case T.IntType() if value in self._facts.activity.tagged or value in self._facts.activity.beside:
                 return T.FLOAT
             case T.IntType() | T.VectorType(_, T.IntType()):
                 assert isinstance(value, I.Instruction)

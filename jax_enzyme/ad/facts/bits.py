@@ -78,7 +78,7 @@ class BitChecks:
         nothing = frozenset[I.Instruction](), frozenset[I.Load]()
         words = {word for _, _, lost in self._read_as_integers for word, lossy in lost.items() if lossy}
         # In a derivative the codes that tell what was read are constants, and would hide what numbers depend on.
-        takes = not self._in_frames and (any(word.type == T.I32 for word in words) or self._are_halves_taken)
+        takes = not self._in_frames and (any(map(_is_short, words)) or self._are_halves_taken)
         if not (words or takes):
             return nothing
         shorter = frozenset(self._shorter if takes else ())
@@ -116,7 +116,7 @@ class BitChecks:
 
     def _is_half(self, access: I.Load | I.Store) -> bool:
         numbers = self.activity.numbers
-        return I.accessed_value(access).type == T.I32 and numbers.are_doubles(access) and numbers.are_words(access)
+        return _is_short(I.accessed_value(access)) and numbers.are_doubles(access) and numbers.are_words(access)
 
     def refused(self) -> Iterator[tuple[I.Instruction, Cause]]:
         """Instructions that cannot be differentiated, and why."""
@@ -416,6 +416,11 @@ class BitChecks:
     @property
     def _ranges(self) -> ByteRanges:
         return self.activity.numbers.ranges
+
+
+def _is_short(value: Value) -> bool:
+    """Whether an integer has room in a half of a double."""
+    return value.type in (T.I8, T.I16, T.I32)
 
 
 def _constant(value: Value) -> int | None:

@@ -37,8 +37,8 @@ from jax_enzyme.ir.values import Constant, ConstantFloat, Value, int_value
 
 _CONVERSIONS = ("sitofp", "uitofp")
 _LEAST_NORMAL, _LEAST_NORMAL_FLOAT = 2.0**-1022, 2.0**-126
-_WORD = 8
-_ANYWHERE = {size: Bytes(Congruence(0, size), size, whole=True) for size in (4, _WORD)}
+_HALF, _WORD = 4, 8
+_ANYWHERE = {size: Bytes(Congruence(0, size), size, whole=True) for size in (_HALF, _WORD)}
 _QUIET_NAN = {T.I32: 0x7FC0_0000, T.I64: 0x7FF8_0000_0000_0000}
 
 
@@ -78,8 +78,8 @@ def computed_of(
 class PlainWords:
     """Words that may be integers that no number's bits went into: one that was stored, or is in memory that was
     cleared, one that was merged with them, or what was computed of one. Each is all of a number, and no part of it is
-    written, or it is one of the `shorter` ones. In the frames of a derivative (`in_frames`), of which all is known at
-    once, no two types share a place, but seem to."""
+    written, or it is one of the `shorter` ones, and all that is written in its half takes its place. In the frames of a
+    derivative (`in_frames`), of which all is known at once, no two types share a place, but seem to."""
 
     def __init__(self, points_to: PointsTo, activity: Activity, in_frames: bool, shorter: Set[I.Load]) -> None:
         self._ranges = ranges = activity.numbers.ranges
@@ -102,10 +102,13 @@ class PlainWords:
         parted: list[Value | Place] = []
         for item, parts in self._loads.items():
             stores = {} if in_frames else ranges.stores.get(item, {})
-            integers = (part for part, own in stores.items() if any(T.is_int(i.operands[0].type) for i in own))
+            integers = [part for part, own in stores.items() if any(T.is_int(i.operands[0].type) for i in own)]
             others = (*activity.numbers.of(item), *integers)
-            of_parts = (loads for part, loads in parts.items() if _is_parted(part, others))
-            parted += (load for loads in of_parts for load in loads if load not in shorter)
+            for part, loads in parts.items():
+                if _is_parted(part, others):
+                    parted += (load for load in loads if load not in shorter)
+                if not shorter.isdisjoint(loads) and any(_splits_half(other, part) for other in integers):
+                    parted += loads
         self._parted = reached(parted, self._moved_on)
         varied = [i for i in every if T.is_int(i.type) and i in activity.varied]
         of_bits = reached(varied, lambda value: [i for i in self._onward.get(value, ()) if T.is_int(i.type)])
@@ -146,6 +149,15 @@ def _is_parted(part: Bytes, others: Iterable[Bytes]) -> bool:
     return any(part.meets(other) and (part.size != other.size or part.straddles(other)) for other in others)
 
 
+def _splits_half(written: Bytes, read: Bytes) -> bool:
+    """Whether an integer that is stored in a half of a word may leave there some of what another one is read of."""
+    apart = written.at - read.at
+    if written.size >= _HALF or (written.size == read.size and apart.offset % _HALF == 0 == apart.modulus % _HALF):
+        return False
+    halves = {part.at.offset % _WORD // _HALF for part in (written, read)}
+    return len(halves) == 1 or bool(written.at.modulus % _WORD or read.at.modulus % _WORD)
+
+
 def _is_word(value: I.Instruction) -> bool:
     moves = isinstance(value, I.Load | I.BinaryOp | I.Cast | I.Phi | I.Select | I.Freeze)
     return moves and (T.is_int(value.type) or value.type in (T.FLOAT, T.DOUBLE))
@@ -155,7 +167,8 @@ def _is_integer(value: Value) -> bool:
     """Whether a value is an integer that is not 0, or the number with the bits of a small one."""
     if isinstance(value, ConstantFloat):
         return 0 < abs(float_value(value) or 0) < (_LEAST_NORMAL if value.type == T.DOUBLE else _LEAST_NORMAL_FLOAT)
-    return value.type in _QUIET_NAN and (not isinstance(value, Constant) or bool(int_value(value)))
+    is_kept = value.type in (T.I8, T.I16, *_QUIET_NAN)
+    return is_kept and (not isinstance(value, Constant) or bool(int_value(value)))
 
 
 def tangent(builder: Builder, type_: T.Type, operands: Sequence[Value]) -> Value:
