@@ -80,9 +80,10 @@ def mismatch(
     if wrong is not None:
         return _told(param, known, wrong)
     if param.direction in ("out", "inout") and known.is_const:
+        how = "" if "const" in known.text else ", a pointer to const" if "*" in known.text else " of intent(in)"
         return Mismatch(
             f"`{param.name}` is `{param.direction}` in the signature",
-            f"`{known.text}`{'' if 'const' in known.text else ' of intent(in)'}, where it cannot write",
+            f"`{known.text}`{how}, where it cannot write",
             f"declare it as an input: `{param.name}: {param.type_text}`",
         )
     return _other_elements(param, known, order, sizes, passed)

@@ -387,6 +387,7 @@ def test_what_is_right_in_more_than_one_way(declaration: str, signature: str) ->
         ("const double *a", "out a: f64[3] -> f64", "`const double *`, where it cannot write"),
         ("const double a[][3]", "out a: f64[2,3] -> f64", "where it cannot write"),
         ("const double *a", "inout a: f64[n] -> f64", "`const double *`, where it cannot write"),
+        ("typedef const double fixed;fixed *a", "out a: f64[3] -> f64", "`fixed *`, a pointer to const, where"),
         ("const double *const *a", "inout a: f64[n][n] -> f64", "`const double *const *`"),
         (f"{POINT}const struct p *a", "inout a: {x: f64, y: f64}* -> f64", "where it cannot write"),
         (f"{POINT}const struct p *a", "a: {x: f64, inout y: f64}* -> f64", "where it cannot write"),
