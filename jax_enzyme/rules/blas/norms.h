@@ -4,9 +4,12 @@
 /* |x|, with derivative 0 at 0. */
 static REAL OF(modulus)(SCALAR x) {
 #ifdef COMPLEX
-  return NORM(nrm2)(&je_one_int, &x, &je_one_int);
+  REAL real = (REAL)__builtin_fabs(__real__(x)), imaginary = (REAL)__builtin_fabs(__imag__(x)),
+       most = real > imaginary ? real : imaginary, least = real > imaginary ? imaginary : real,
+       ratio = least / (most == 0 ? 1 : most);
+  return most * (REAL)__builtin_sqrt(1 + ratio * ratio);
 #else
-  return x < 0 ? -x : x;
+  return (REAL)__builtin_fabs(x);
 #endif
 }
 
@@ -150,7 +153,8 @@ static REAL OF(norm_of_inverse)(const struct OF(inverse) * f, int rows) {
     int next = OF(largest_of)(n, x);
     if (step > 1 && OF(modulus)(x[best]) == OF(modulus)(x[next])) break;
     best = next;
-    for (int i = 0; i < n; i++) x[i] = i == best;
+    OF(fill)(n, 0, x, 1);
+    x[best] = 1;
     OF(apply_inverse)(f, rows, x);
     REAL before = found;
     found = OF(sum_of_moduli)(n, x, 1);
