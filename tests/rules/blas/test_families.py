@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.linalg import lapack
 
+import jax_enzyme as je
 from tests.rules.blas.arrays import Array
 from tests.support.engine import Native, agree, native, three_way
 
@@ -301,3 +305,18 @@ def test_complex_least_squares(rows: int, name: str) -> None:
     expected = np.linalg.lstsq(a.T, b[:, :rows].T, rcond=None)[0]
     np.testing.assert_allclose(subject.run((), [a, b])[1][:, :N].T, expected)
     agree(three_way(subject, [a, b]))
+
+
+def test_norms_are_differentiated_twice() -> None:
+    """Also where entries are zero."""
+    (a,) = _random("z", (3, 3))
+    a[1, 2] = 0
+    source = """double zlange_();
+    double k(int n, const double *a) { double work[8]; return zlange_("1", &n, &n, a, &n, work); }"""
+    kernel_of_norm = je.kernel(source, "k", "n: i32, a: c128[n,n] -> f64", lang="c")
+
+    def second(norm: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        return jax.jvp(jax.grad(norm), (jnp.asarray(a),), (jnp.asarray(a) ** 2,))[1]
+
+    expected = second(lambda x: jnp.max(jnp.sum(jnp.abs(x), axis=1)))
+    np.testing.assert_allclose(second(kernel_of_norm), expected, atol=1e-13)
