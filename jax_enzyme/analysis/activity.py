@@ -73,7 +73,7 @@ class Activity:
             frozenset(inputs),
             lambda item: self._work.read(item),
             lambda ranges: ToldApart(points_to, ranges, in_frames).are_apart,
-            () if in_frames else _stored_again(points_to),
+            _stored_again(points_to),
         )
         self.varied: set[Value] = set()
         self._returned = {f: f.returned() for f in points_to.functions}

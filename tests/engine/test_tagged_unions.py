@@ -497,6 +497,17 @@ def test_words_of_numbers_at_places_that_nobody_knows_are_refused(change: str) -
             derivative(lambda x: f(7, np.array([5, 4, 2], np.int32), x))(X[:5])
 
 
+def test_numbers_that_are_moved_by_words_at_one_place_have_second_derivatives() -> None:
+    change = """struct { double d; int i; } *r = malloc(8 * sizeof *r);
+      for (int k = 0; k < 8; k++) r[k].d = a[k], r[k].i = k;
+      long *p = (long *)&r[3].d, *q = (long *)&r[at[2]].d;
+      *p = at[0] % 2 ? *p : *q;
+      for (int k = 0; k < 8; k++) s += r[k].d * r[k].d;
+      free(r);"""
+    f = je.kernel(_AT_DATA.format(change=change), "f", "n: i32, at: i32[3], x: f64[5] -> f64", lang="c")
+    je.check_grads(lambda x: f(7, np.array([5, 4, 2], np.int32), x), (X[:5],), order=2)
+
+
 def test_a_member_that_is_laid_over_a_number_has_derivatives_that_are_no_numbers() -> None:
     change = """struct { int n, m; double d[7]; } *r = (void *)a;
       for (int k = 0; k < 3; k++) r->m += 1 << 20, r->d[k] *= 2, s += a[k];"""
