@@ -356,6 +356,31 @@ def test_memory_of_an_allocator_has_the_alignment_that_it_was_made_for() -> None
     agree(three_way(kernel, [X]))
 
 
+SUM_OF_EXPONENTIALS = """
+#include <math.h>
+typedef struct { double top, sum; } part;
+static void join(part *a, part *b) {
+  double top = a->top > b->top ? a->top : b->top;
+  a->sum = a->sum * exp(a->top - top) + b->sum * exp(b->top - top);
+  a->top = top;
+}
+#pragma omp declare reduction(join : part : join(&omp_out, &omp_in)) initializer(omp_priv = (part){-INFINITY, 0})
+void k(int n, const double *x, double *y) {
+  part p = {x[0], 1};
+#pragma omp parallel for reduction(join : p)
+  for (int i = 1; i < n; i++) {
+    part one = {x[i], 1};
+    if (x[i] > 9) join(&p, &one);
+  }
+  for (int i = 0; i < n; i++) y[i] = p.top + log(p.sum);
+}"""
+
+
+def test_a_loop_without_anything_to_reduce_is_joined_once() -> None:
+    kernel = native(SUM_OF_EXPONENTIALS, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
+    np.testing.assert_array_equal(kernel.run((), [X])[0], np.full(13, X[0]))  # and not NaN, of infinity less infinity
+
+
 def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     signature = "n: i32[], x: f64[n], out y: f64[n]"
     flags = ("-fopenmp", "-fopenmp-version=52")  # which knows `loop bind(parallel)`

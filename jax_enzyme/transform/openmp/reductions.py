@@ -9,14 +9,14 @@
                 best = none
                 for i in range r: best = better(best, x[i])
                 part[r] = best
-              best = none
-              for r < count: combine(&best, &part[r])
+              best = part[0]
+              for 0 < r < count: combine(&best, &part[r])
               __kmpc_reduce_nowait(..., &best, combine)
 
 That is what a team of so many threads does, which OpenMP allows: what the program declares says how parts are joined,
-and that nobody could tell from the loop. Each range has its own number, record or array, in derivatives too; of each
-scalar in a record the parts are an array, so that what does not vary lies by itself. Loops are those of clang, before
-anything is optimised.
+and that nobody could tell from the loop. A single range is joined with nothing: of two that are `none` some programs
+make NaN. Each range has its own number, record or array, in derivatives too; of each scalar in a record the parts are
+an array, so that what does not vary lies by itself. Loops are those of clang, before anything is optimised.
 """
 
 from __future__ import annotations
@@ -181,11 +181,13 @@ def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:
 def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
     layout = DataLayout(module)
-    start, end, join, each = (BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "join", "part"))
+    start, end, join, each, joined = (
+        BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "join", "part", "joined")
+    )
     place = function.blocks.index(loop.header)
     function.blocks.insert(place, start)
     at = function.blocks.index(reduced.behind)
-    function.blocks[at:at] = [end, join, each]
+    function.blocks[at:at] = [end, join, each, joined]
     scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
     parts = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
     piece = [local(function, v.allocated_type) for v in own]
@@ -241,19 +243,20 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     # All together.
     at = Builder(join)
     at.store(last, reduced.last)
-    store(at, none, places(at, own))
+    store(at, loaded(at, places_of_part(at, const_int(T.I64, 0))), places(at, own))
     lists = [local(function, T.ArrayType(len(own), T.PTR)) for _ in range(2)]
-    at.br(each)
+    at.cond_br(at.icmp("ult", one, count), each, joined)
     at = Builder(each)
-    number = at.phi(T.I64, [(const_int(T.I64, 0), join)])
+    number = at.phi(T.I64, [(one, join)])
     store(at, loaded(at, places_of_part(at, number)), places(at, piece))
     for listed, variables in zip(lists, (own, piece), strict=True):
         for index, variable in enumerate(variables):
             at.store(variable, at.offset(listed, 8 * index))
     at.call(reduced.combine, lists)
-    at.count_on(number, each, count, reduced.behind)
-    redirect_phis(reduced.behind, loop.header, each)
-    for block in (start, end, join, each):
+    at.count_on(number, each, count, joined)
+    Builder(joined).br(reduced.behind)
+    redirect_phis(reduced.behind, loop.header, joined)
+    for block in (start, end, join, each, joined):
         locate(leave, block.instructions)
     mark(module, end.terminator, marks)
 
