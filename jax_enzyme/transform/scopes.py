@@ -9,14 +9,14 @@ from __future__ import annotations
 from jax_enzyme.ir.module import Module, callee_name
 
 _SCOPES = ("noalias", "alias.scope")
-_SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
+SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
 
 
 def drop_scopes(module: Module) -> None:
     """Removes all alias scopes from a module, in place."""
     for function in module.functions.values():
         for block in function.blocks:
-            block.instructions = [i for i in block.instructions if callee_name(i) != _SCOPE_DECLARATION]
+            block.instructions = [i for i in block.instructions if callee_name(i) != SCOPE_DECLARATION]
             for instruction in block.instructions:
                 instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind not in _SCOPES]
-    module.functions.pop(_SCOPE_DECLARATION, None)
+    module.functions.pop(SCOPE_DECLARATION, None)

@@ -209,3 +209,13 @@ def test_nests_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None
         kernel = je.kernel(SOURCE, name, SIGNATURE, lang="c", options=je.Options(sanitize=True))
         jax.jit(kernel).lower(0, X).compile()
         assert word in made[-1]
+
+
+def test_scopes_are_declared_where_control_comes_to_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows may have changed places when it comes there again, and a loop around may be unrolled."""
+    made = _kept(monkeypatch, "sanitized")
+    kernel = je.kernel(SOURCE, "product_of_rows", SIGNATURE, lang="c", options=je.Options(sanitize=True))
+    jax.jit(kernel).lower(0, X).compile()
+    lists = re.findall(r"@llvm\.experimental\.noalias\.scope\.decl\(metadata (!\d+)\)", made[-1])
+    declared = {name for node in lists for name in re.findall(rf"^{node} = !{{(.*)}}$", made[-1], re.M)}
+    assert declared and declared == set(re.findall(r'^(!\d+) = distinct !{!"je group"', made[-1], re.M))

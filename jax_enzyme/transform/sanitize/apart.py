@@ -8,7 +8,8 @@
 
 No compiler knows that `c[i][j]` is not where `b[k]` is kept: it reads rows and writes sums in each iteration.
 What is read or written from one pointer, or from one table of pointers, is a group: all from its first byte to its
-last.
+last. It is found anew each time that control comes to the nest, where the scopes are declared: so a loop around it that
+LLVM unrolls, and in which rows change places, has scopes of their own for each time.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import add_node, resolve
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
-from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MetadataOperand
+from jax_enzyme.ir.module import Module, declare
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.scopes import SCOPE_DECLARATION
 
 _MOST_GROUPS = 16
 
@@ -63,8 +65,8 @@ class Groups:
             result = at.binary("and", result, apart)
         return result
 
-    def say(self, module: Module) -> None:
-        """Says so of the accesses, in place."""
+    def say(self, module: Module, start: BasicBlock) -> None:
+        """Says so of the accesses, in place, which `start` leads to."""
         domain = add_node(module, MDNode(operands=[MDString("je nest")], distinct=True))
         named = [MDString("je group"), domain]
         scopes = {g: add_node(module, MDNode(operands=[*named], distinct=True)) for g in self._all.values()}
@@ -72,7 +74,10 @@ class Groups:
         for one, other in self._pairs():
             others[one].append(scopes[other])
             others[other].append(scopes[one])
+        declared = declare(module, SCOPE_DECLARATION, T.FunctionType(T.VOID, (T.METADATA,)), ())
+        at = Builder.before(start, start.terminator)
         for group, scope in scopes.items():
+            at.call(declared, [MetadataOperand(T.METADATA, add_node(module, MDNode(operands=[scope])))])
             for access in group.accesses:
                 _add(module, access, "alias.scope", [scope])
                 _add(module, access, "noalias", others[group])

@@ -160,7 +160,7 @@ class Hoisting:
             low, high = _ends(affine.at, span)
             groups.add((table, by_rows), _twin(version, access), low, high, writes=access.writes)
         version.choice.operands[0] = groups.apart()
-        groups.say(self._provenance.runtime.module)
+        groups.say(self._provenance.runtime.module, version.start)
 
     def _unroll(self, version: Version) -> None:
         """Asks to unroll what is so without checks: notes are in the way of LLVM's own judgement."""
