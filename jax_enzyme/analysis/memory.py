@@ -136,6 +136,8 @@ class PointsTo:
         self._values: dict[Value, Place] = {}
         self._leads: dict[Value, Objects] = {}
         self._fields: dict[MemoryObject, dict[Congruence, Place]] = {}
+        self._held_in: dict[MemoryObject, Place] = {}
+        """What all fields of an object hold together: what is read that may be anywhere in it."""
         self._compacted: set[MemoryObject] = set()
         self._mixed_in = set[MemoryObject]()
         """The objects that pointers came to otherwise than as the source says of a store."""
@@ -310,13 +312,17 @@ class PointsTo:
         if not as_pointer and item not in self._mixed_in:
             self._mixed_in.add(item)
             self._work.changed(item)
-        fields = self._fields.setdefault(item, {})
+        fields, everything = self._fields.setdefault(item, {}), self._held_in.setdefault(item, {})
         if changed := at not in fields and len(fields) >= MANY_FIELDS:
             compact(fields)
             self._compacted.add(item)
+            for held in fields.values():
+                merge(everything, held, MOST)
         if item in self._compacted:
             at = next((known for known in fields if known.includes(at)), at)
-        if merge(fields.setdefault(at, {}), place, MANY_STORED) or changed:
+        held = fields.setdefault(at, {})
+        if (grown := merge(held, place, MANY_STORED)) or changed:
+            merge(everything, {o: held[o] for o in grown}, MOST)
             self._increments.stored(item, None if changed else at)
             self.contents[item] = self.contents.get(item, NOTHING) | objects
             self._work.changed(item)
@@ -402,8 +408,7 @@ class PointsTo:
             new = self._unread(access, targets) if isinstance(access, I.Load) else dict.fromkeys(targets)
         size = self._layout.store_size(type_)
         for item, fields in new.items():
-            read = {at: held for at, _, held in self._held(item, targets[item], size, fields)}
-            for held in read.values():
+            for held in self._read(item, targets[item], size, fields):
                 merge(found, held, MOST)
         nothing = not objects_in(found) and not objects_in(self._values.get(access, NOWHERE))
         if T.is_pointer(type_) and nothing and any(o.is_given for o in self.targets(pointer)):
@@ -411,6 +416,14 @@ class PointsTo:
             self._work.read(_SETTLED)
             found = {self.unknown: ANYWHERE} if self._is_settled else found
         return found if is_address(type_) else anywhere(type_, found)
+
+    def _read(self, item: MemoryObject, offsets: Offsets, size: int, fields: Fields) -> Collection[Place]:
+        """What the pointers lead to in so many bytes, of some fields of an object, anywhere at these offsets."""
+        is_plain = item in self._held_in and self._escaped.of(item) is None
+        if fields is None and is_plain and any(_meets_all(here, size) for here in offsets):
+            self._work.read(item)
+            return (self._held_in[item],)
+        return {at: held for at, _, held in self._held(item, offsets, size, fields)}.values()
 
     def _may_be_read_as_integer(self, item: MemoryObject, offsets: Offsets) -> bool:
         """Whether what the source calls an integer may be a pointer. Where a structure is declared to have an integer
@@ -647,6 +660,11 @@ class PointsTo:
             self._work.read(_SETTLED)
             return not self._is_settled
         return not self.is_any_code(objects) and not functions_for(call, objects)
+
+
+def _meets_all(place: Congruence, size: int) -> bool:
+    """Whether so many bytes at a place may have one in common with any pointer in the object."""
+    return place.last is None and 0 < place.modulus <= size
 
 
 @lru_cache(maxsize=4)

@@ -72,6 +72,17 @@ def test_pointers_in_many_places() -> None:
         assert any(holds(c, i % 8) for c in points_to.within(load)[item])
 
 
+def test_what_is_read_anywhere_among_pointers_in_many_places() -> None:
+    body = ["%r = call ptr @malloc(i64 %n)", "%o = call ptr @malloc(i64 %n)"]
+    for i in range(MANY + 10):
+        body += [f"%e{i} = getelementptr i8, ptr %o, i64 {8 * (i // 16)}"]
+        body += [f"%s{i} = getelementptr i8, ptr %r, i64 {24 * i}", f"store ptr %e{i}, ptr %s{i}"]
+    body += ["%at = getelementptr ptr, ptr %r, i64 %n", "%l = load ptr, ptr %at", "ret void"]
+    module = module_of("\n".join(body))
+    (offsets,) = PointsTo(module, function_of(module)).within(named(module, "l")).values()
+    assert all(any(holds(c, 8 * (i // 16)) for c in offsets) for i in range(MANY + 10))
+
+
 MOVED = """
   %a = call ptr @malloc(i64 %n)
   %b = call ptr @malloc(i64 %n)
