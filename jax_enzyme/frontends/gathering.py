@@ -17,7 +17,7 @@ from jax_enzyme.frontends.compile_commands import NAME, Commands, Ways, read_com
 from jax_enzyme.frontends.definitions import bound, included, likely, mentioned, renamed
 from jax_enzyme.frontends.fortran_parts import in_parts
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
-from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path
+from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path, where_it_may_be
 
 Flags = Sequence[str] | Mapping[str, Sequence[str]]
 """Flags for all sources, or for those of a language or with a name, which may be a pattern."""
@@ -156,7 +156,7 @@ def _expanded(
     elif any(mark in str(path) for mark in "*?[") and not path.exists():
         files = [Path(name) for name in sorted(glob(str(path), recursive=True)) if _kind(Path(name))]
         if not files:
-            raise CompileError("no source file matches the pattern", str(path), f"relative paths start at {Path.cwd()}")
+            raise CompileError("no source file matches the pattern", str(path), where_it_may_be(path))
     else:
         # Members of a library are there for whoever needs them.
         for one in _sources(path, lang, among_others):

@@ -85,6 +85,12 @@ def looks_like_path(source: str) -> bool:
     return not any(mark in source for mark in "\n{};")
 
 
+def where_it_may_be(path: Path) -> str:
+    """The remedy for a path that leads nowhere, or for a text that is taken for one."""
+    text = "what is meant as the text of a program has a line feed, or one of { } ;"
+    return text if path.is_absolute() else f"relative paths start at {Path.cwd()}; {text}"
+
+
 def _file(path: Path, lang: str | None) -> Source:
     found = lang or _HEADERS.get(path.suffix) or SUFFIXES.get(path.suffix) or SUFFIXES.get(path.suffix.lower())
     try:
@@ -93,7 +99,7 @@ def _file(path: Path, lang: str | None) -> Source:
         raise CompileError(
             f"the source file cannot be read: {error.strerror or error}",
             str(path),
-            f"relative paths start at {Path.cwd()}" if not path.is_absolute() else None,
+            where_it_may_be(path),
         ) from None
     if not contents.strip():
         raise CompileError("the source file is empty", str(path))

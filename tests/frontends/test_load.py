@@ -123,6 +123,13 @@ def test_no_source(source: object, lang: str | None, message: str) -> None:
         load(source, None, lang)
 
 
+@pytest.mark.parametrize("text", ["double f(", "/* nothing */", "// nothing"])
+def test_a_text_that_is_taken_for_a_path(text: str) -> None:
+    with pytest.raises(CompileError, match=r"source file") as caught:
+        load(text, None, "c")
+    assert "the text of a program has a line feed" in (caught.value.remedy or "")
+
+
 def test_an_unknown_suffix(tmp_path: Path) -> None:
     path = tmp_path / "kernel.xyz"
     path.write_text(SQUARE)
