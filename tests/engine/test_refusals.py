@@ -238,11 +238,12 @@ REFUSED = (
     ),
     Program(
         "integer_in_a_union",
-        "struct either { int tag; union { double d; short i; }; };\n"
+        "struct either { int tag; union { double d; short i; char c; }; };\n"
         "void k(int n, const double *x, double *y) {\n  struct either t[64];\n  for (int i = 0; i < n; i++)\n"
-        "    if (i % 2) t[i].tag = 1, t[i].i = 3 * i; else t[i].tag = 0, t[i].d = x[i] * x[i];\n"
-        "  for (int i = 0; i < n; i++)\n    y[i] = t[i].tag ? t[i].i * x[i] : t[i].d;\n}",
-        7,
+        "    if (i % 3 == 0) t[i].tag = 1, t[i].i = 3 * i; else if (i % 3 == 1) t[i].tag = 2, t[i].c = i;\n"
+        "    else t[i].tag = 0, t[i].d = x[i] * x[i];\n  for (int i = 0; i < n; i++)\n"
+        "    y[i] = t[i].tag == 1 ? t[i].i * x[i] : t[i].tag ? t[i].c * x[i] : t[i].d;\n}",
+        8,
         HELD,
         "n: i32, x: f64[n], out y: f64[n]",
         (np.arange(1.0, 41.0),),

@@ -28,7 +28,7 @@ def added(builder: Builder, x: Value, y: Value) -> Value:
     """`x + y`, of numbers. Where a summand is scaled by several constants whose product is too large or too small, the
     sum may not be reassociated, nor one that it is part of: code generators merge it with that product to one
     instruction, which has the flags of the sum, and then merge the constants. (What is scaled by 0, as products of
-    complex numbers have it, is 0 whatever is merged.)"""
+    complex numbers have it, is 0 whatever else it is scaled by, if the product of that is no infinity.)"""
     return builder.binary("fadd", x, y, _CONTRACTED if _out_of_range(x) or _out_of_range(y) else _SUM_FLAGS)
 
 
@@ -40,9 +40,9 @@ def _out_of_range(summand: Value) -> bool:
         factors = [f for f in map(_number, summand.operands) if f is not None]
         if len(factors) != 1:
             return False
-        scale *= factors[0]
+        scale *= factors[0] or 1
         info = np.finfo(np.float32 if T.scalar(summand.type) == T.FLOAT else np.float64)
-        if scale != 0 and not info.tiny <= abs(scale) <= info.max:
+        if not info.tiny <= abs(scale) <= info.max:
             return True
         summand = summand.operands[_number(summand.operands[0]) is not None]
     return False
