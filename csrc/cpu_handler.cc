@@ -76,15 +76,16 @@ class FirstFailure {
 };
 
 // " in batch element 3", or "(1, 0)" of a batch of several dimensions; nothing where there is no batch. Of an array
-// that is split over devices, each counts its own part.
+// that is split over devices, each counts its own part, which may be a single element.
 std::string Element(const KernelState& state, int64_t element, int32_t device) {
-  if (state.batch.total == 1 || element < 0) return "";
+  const std::string on_device = device > 0 ? " on device " + std::to_string(device) : "";
+  if (state.batch.total == 1 || element < 0) return on_device;
   std::string index;
   for (size_t d = state.sizes.size(); d-- > 0; element /= state.sizes[d]) {
     index = std::to_string(element % state.sizes[d]) + (index.empty() ? "" : ", ") + index;
   }
   if (state.sizes.size() > 1) index = "(" + index + ")";
-  return " in batch element " + index + (device > 0 ? " of the part on device " + std::to_string(device) : "");
+  return " in batch element " + index + (device > 0 ? " of the part" + on_device : "");
 }
 
 ffi::Error Describe(const KernelState& state, int64_t status, const std::string& where, const std::string& thrown) {

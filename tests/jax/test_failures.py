@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 
 import jax_enzyme as je
 
@@ -75,6 +76,14 @@ def test_the_element_of_a_large_batch_and_of_one_of_several_dimensions(root: je.
         jax.block_until_ready(jax.vmap(root)(flat))
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"returned status 7 in batch element \(140, 0, 123\)(\n|$)"):
         jax.block_until_ready(jax.vmap(jax.vmap(jax.vmap(root)))(flat.reshape(-1, 2, 250)[:, :, :125]))
+
+
+@pytest.mark.parametrize(("rows", "where"), [(16, " in batch element 1 of the part on device 2"), (8, " on device 5")])
+def test_the_device_of_a_batch_that_is_split(root: je.Kernel, rows: int, where: str) -> None:
+    mesh = jax.make_mesh((8,), ("d",))
+    batch = jax.device_put(np.where(np.arange(rows) == 5, -1.0, 1.0), NamedSharding(mesh, PartitionSpec("d")))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=rf"returned status 7{where}(\n|$)"):
+        jax.block_until_ready(jax.jit(jax.vmap(root))(batch))
 
 
 def test_the_second_failure_is_reported_like_the_first(root: je.Kernel) -> None:
