@@ -140,6 +140,14 @@ class Bytes:
         apart = self.at - other.at
         return apart.modulus % other.size == 0 and apart.offset % other.size != 0
 
+    def cuts(self, other: Bytes) -> bool:
+        """Whether this, where the two meet, certainly begins or ends within the other one."""
+        begin, inside_other = self.at - other.at, Congruence(1, 0)
+        if 0 < begin.modulus < other.size:
+            return False
+        ends = (begin, begin + Congruence(self.size, 0))
+        return any(overlap(end, 1, inside_other, other.size - 1) for end in ends)
+
     def moved(self, by: Congruence) -> Bytes:
         start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
         return replace(self, at=self.at + by, start=start)
@@ -304,6 +312,12 @@ class ByteRanges:
         size, start = self.layout.store_size(kind), self._start(pointer)
         for item, at in self._points_to.place(pointer).items():
             yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size, typed=True, start=start)
+
+    def behind(self, pointer: Value, size: int) -> Iterator[Place]:
+        """So many bytes behind an address, of whatever."""
+        start = self._start(pointer)
+        for item, at in self._points_to.place(pointer).items():
+            yield item, Bytes(at, size, number=False, start=start)
 
     def copied(self, call: I.CallBase) -> Iterator[Copied]:
         """What a copy of memory, or its reallocation, does to each pair of objects."""

@@ -488,6 +488,8 @@ double f(int n, const int *at, const double *x) {{
         "((float *)a)[13] = (float)(x[0] * x[1]);",
         "s = ((float *)a)[13];",
         "((float *)a)[at[0]] *= 2;",
+        "__builtin_memset(a + at[2], 0, 7);",
+        "__builtin_memcpy(a + at[2] % 2, x + 1, 12);",
     ],
 )
 def test_words_of_numbers_at_places_that_nobody_knows_are_refused(change: str) -> None:

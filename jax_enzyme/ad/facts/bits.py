@@ -30,7 +30,7 @@ from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, OrderedSet, Place
 from jax_enzyme.analysis.number_fields import NumberFields
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, copy_operands, is_copy
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.analysis.tabled_bits import is_tabled
 from jax_enzyme.analysis.tbaa import (
@@ -129,6 +129,28 @@ class BitChecks:
                 elif self._is_made(instruction):
                     yield instruction, MADE
         yield from self._through_pointers()
+        yield from ((call, PARTS) for call in self.points_to.instructions() if self._cuts_number(call))
+
+    def _cuts_number(self, call: I.Instruction) -> bool:
+        """Whether a call copies what varies, or clears memory, from or up to a place within a number that is read."""
+        varied, numbers = self.activity.varied_objects, self.activity.numbers
+        if self._in_frames or not isinstance(call, I.CallBase):
+            return False
+        if is_copy(call):
+            target, source, length = copy_operands(call)
+            if varied.isdisjoint(self.points_to.of(source)):
+                return False  # as a text in the place of a number
+        elif call_effect(call) is Effect.MEMORY_SET:
+            target, length = call.operands[0], int_value(call.operands[2])
+        else:
+            return False
+        if length is None or varied.isdisjoint(self.points_to.of(target)):
+            return False
+        return any(
+            part.certainly_meets(number) and part.cuts(number) and any(map(number.meets, numbers.of(item)))
+            for item, part in self._ranges.behind(target, length)
+            for number in self._read.get(item, ())
+        )
 
     def _through_pointers(self) -> Iterator[tuple[I.Instruction, Cause]]:
         """Numbers that are loaded where pointers were stored, or made of pointers, that came from where numbers that
