@@ -67,11 +67,11 @@ def _moved_together(at: Builder, declarations: Declarations, match: re.Match[str
     return found if match["how"] == "compress" else at.pack(kind, taken)
 
 
-def _addresses(at: Builder, base: Value, indices: Value, scale: Value) -> Value:
+def _addresses(at: Builder, base: Value, indices: Value, scale: Value, count: int) -> Value:
     by = int_value(scale)
     assert by is not None
     places: list[Value] = []
-    for lane in range(vector(indices).count):
+    for lane in range(count):
         index = at.extract_element(indices, lane)
         wide = index if index.type == T.I64 else at.cast("sext", index, T.I64)
         places.append(at.gep(T.I8, base, [at.binary("mul", wide, const_int(T.I64, by))]))
@@ -79,18 +79,29 @@ def _addresses(at: Builder, base: Value, indices: Value, scale: Value) -> Value:
 
 
 def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """Two `float` by indices of 64 bits come in a vector of four, the others zero; of four indices of 32 bits two
+    `double` need two."""
     old, base, indices, mask, scale = call.arguments
-    kind = vector(call)
-    addresses = _addresses(at, base, indices, scale)
-    type_ = T.FunctionType(kind, (addresses.type, mask.type, kind))
-    name = f"llvm.masked.gather.{overload(kind)}.v{kind.count}p0"
-    return at.call(declarations.function(name, type_), [addresses, mask, old])
+    kind, used = vector(call), min(vector(call).count, vector(indices).count)
+    part, lanes = T.VectorType(used, kind.element), list(range(used))
+    addresses, mask = _addresses(at, base, indices, scale, used), _first(at, mask, used)
+    type_ = T.FunctionType(part, (addresses.type, mask.type, part))
+    name = f"llvm.masked.gather.{overload(part)}.v{used}p0"
+    found = at.call(declarations.function(name, type_), [addresses, mask, _first(at, old, used)])
+    others = [used] * (kind.count - used)
+    return at.shuffle(found, zero(part), [*lanes, *others]) if others else found
+
+
+def _first(at: Builder, value: Value, used: int) -> Value:
+    """The first lanes of a vector."""
+    return value if vector(value).count == used else at.shuffle(value, value, list(range(used)))
 
 
 def _scattered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> None:
     base, mask, indices, value, scale = call.arguments
-    kind = vector(value)
-    addresses = _addresses(at, base, indices, scale)
+    used = min(vector(value).count, vector(indices).count)
+    value, mask = _first(at, value, used), _first(at, mask, used)
+    kind, addresses = vector(value), _addresses(at, base, indices, scale, used)
     type_ = T.FunctionType(T.VOID, (kind, addresses.type, mask.type))
     name = f"llvm.masked.scatter.{overload(kind)}.v{kind.count}p0"
     at.call(declarations.function(name, type_), [value, addresses, mask])

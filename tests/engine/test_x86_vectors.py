@@ -89,6 +89,26 @@ def test_masks() -> None:
     je.check_grads(kernel, (x,))
 
 
+@pytest.mark.skipif("avx512vl" not in Path("/proc/cpuinfo").read_text(), reason="no such instructions")
+def test_vectors_of_which_a_half_is_gathered_and_scattered() -> None:
+    """Two `float` by indices of 64 bits: what is gathered has zeros behind them."""
+    source = """
+    #include <immintrin.h>
+    __attribute__((target("avx512f,avx512vl"))) void k(const float *x, float *y) {
+      __m128 a = _mm_loadu_ps(x), g = _mm_mmask_i64gather_ps(a, 1, _mm_set_epi64x(1, 2), x, 4);
+      for (int i = 0; i < 4; i++) y[i] = x[0];
+      _mm_mask_i64scatter_ps(y, 3, _mm_set_epi64x(3, 1), _mm_mul_ps(a, g), 4);
+      _mm_storeu_ps(y + 4, _mm_mul_ps(g, g));
+    }"""
+    kernel = je.kernel(source, "k", "x: f32[4], out y: f32[8]", lang="c")
+    x = np.array([3, 5, 7, 11], np.float32)
+    np.testing.assert_array_equal(kernel(x), [3, 21, 3, 25, 49, 25, 0, 0])
+    expected = np.zeros((8, 4))
+    expected[[0, 1, 1, 2, 3, 4, 5], [0, 0, 2, 0, 1, 2, 1]] = [1, 7, 3, 1, 10, 14, 10]
+    np.testing.assert_array_equal(jax.jacrev(kernel)(x), expected)
+    np.testing.assert_array_equal(jax.jacfwd(kernel)(x), expected)
+
+
 def test_what_the_vectoriser_breaks_is_made_without_it() -> None:
     """LLVM 22 has a value used before it is made here, and the process ends where its code is generated."""
     source = """
