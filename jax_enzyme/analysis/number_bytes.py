@@ -170,6 +170,11 @@ class Copied:
     most: int | None = None
     """The bytes that there are to be copied at most, as far as that is known of a copy of any length."""
 
+    @property
+    def way(self) -> object:
+        """All but between which objects it is: copies that are alike in this move each part alike."""
+        return self.there, self.here, self.length, self.typed, self.most, self.to is self.item
+
     def moved(self, part: Bytes) -> Bytes | None:
         """Where a part of the source is in the target; None where it is not copied."""
         if self._leaves(part, self.here):
@@ -354,21 +359,29 @@ class ByteRanges:
         alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
         return replace(part, at=repeated(part.at, alike), start=None, widened=True)
 
+    def noted(self, item: MemoryObject, part: Bytes, known: OrderedSet) -> Bytes | None:
+        """Adds a part of an object, settled, to those that are known; None: it was there, or is outside of it."""
+        settled = None if part in known else self.settled(item, part, known)
+        if settled is None or settled in known:
+            return None
+        known[settled] = None
+        return settled
+
     def carry_back(self, found: dict[MemoryObject, OrderedSet], copies: Iterable[Copied]) -> None:
         """Adds to the parts of each object, in place, those of which they may be copies."""
-        into: dict[MemoryObject, list[Copied]] = {}
+        into: dict[MemoryObject, dict[object, dict[MemoryObject, Copied]]] = {}
         for copy in copies:
-            into.setdefault(copy.to, []).append(copy)
+            into.setdefault(copy.to, {}).setdefault(copy.way, {})[copy.item] = copy
         pending = [(item, part) for item in into for part in found.get(item, ())]
         while pending:
             item, part = pending.pop()
-            for copy in into.get(item, ()):
-                known = found.setdefault(copy.item, {})
-                back = copy.moved_back(part)
-                settled = None if back is None else self.settled(copy.item, back, known)
-                if settled is not None and settled not in known:
-                    known[settled] = None
-                    pending.append((copy.item, settled))
+            for alike in into.get(item, {}).values():
+                back = next(iter(alike.values())).moved_back(part)
+                if back is None:
+                    continue
+                for source in alike:
+                    new = self.noted(source, back, found.setdefault(source, {}))
+                    pending += [] if new is None else [(source, new)]
 
     def _start(self, pointer: Value) -> int | None:
         """The constant part of an address."""
@@ -430,9 +443,10 @@ class ByteRanges:
 
 @dataclass
 class _Following:
-    """A copy, and how many parts of its source it has been followed for."""
+    """A copy, all objects that it goes to alike, and how many parts of its source it has been followed for."""
 
     copy: Copied
+    targets: list[MemoryObject] = field(default_factory=list[MemoryObject])
     done: int = 0
 
     def moved(self, parts: Collection[Bytes]) -> list[Bytes]:
@@ -447,16 +461,18 @@ class Followed:
 
     def __init__(self, ranges: ByteRanges) -> None:
         self._ranges = ranges
-        self._copies: dict[I.CallBase, list[_Following]] = {}
+        self._copies: dict[I.CallBase, dict[object, _Following]] = {}
 
     def moved(
         self, call: I.CallBase, parts: Callable[[MemoryObject], Collection[Bytes]]
     ) -> Iterator[tuple[MemoryObject, Bytes]]:
         """Where the parts of its sources that were not there the last time come to lie."""
         if (copies := self._copies.get(call)) is None:
-            copies = self._copies[call] = [_Following(copy) for copy in self._ranges.copied(call)]
-        for each in copies:
-            yield from ((each.copy.to, moved) for moved in each.moved(parts(each.copy.item)))
+            copies = self._copies[call] = {}
+            for copy in self._ranges.copied(call):
+                copies.setdefault((copy.item, copy.way), _Following(copy)).targets.append(copy.to)
+        for each in copies.values():
+            yield from product(each.targets, each.moved(parts(each.copy.item)))
 
 
 class NumberBytes:
@@ -550,10 +566,7 @@ class NumberBytes:
         for item, part in list(parts):
             if item.is_constant:
                 continue
-            known = self._parts(item)
-            settled = self.ranges.settled(item, part, known)
-            if settled is not None and settled not in known:
-                known[settled] = None
+            if self.ranges.noted(item, part, self._parts(item)) is not None:
                 changed[item] = None
         return changed
 

@@ -18,6 +18,7 @@ from jax_enzyme.analysis.evaluation import Effort
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
+from jax_enzyme.analysis.number_bytes import Copied
 from jax_enzyme.analysis.offsets import merge
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -581,3 +582,36 @@ def test_sets_of_offsets_are_joined_once_however_many_objects_have_them(monkeypa
     assert not merge(into, dict.fromkeys(into, more), 4)
     assert set(into.values()) == {frozenset([ANY])}
     assert 0 < len(asked) < 100
+
+
+def moves(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often it is asked where a number comes to lie, where any of some objects is copied to any of them."""
+    asked: list[object] = []
+    moved = Copied.moved
+    monkeypatch.setattr(Copied, "moved", lambda self, part: asked.append(part) or moved(self, part))
+    body = ["%p0 = call ptr @malloc(i64 %n)"]
+    for i in range(1, count):
+        body += [f"%o{i} = call ptr @malloc(i64 %n)", f"%c{i} = icmp eq i64 %n, {i}"]
+        body += [f"%p{i} = select i1 %c{i}, ptr %o{i}, ptr %p{i - 1}"]
+    body += [
+        "%d = load double, ptr %x",
+        f"%k = getelementptr double, ptr %p{count - 1}, i64 %n",
+        "store double %d, ptr %k",
+    ]
+    body += [f"call void @llvm.memmove.p0.p0.i64(ptr %p{count - 1}, ptr %p{count - 1}, i64 %n, i1 false)", "ret void"]
+    module = parse("define void @f(i64 %n, ptr %x) {\n" + "\n".join(body) + "\n}\n" + DECLARED)
+    points_to = PointsTo(module, module.functions["f"])
+    inputs = [points_to.objects[module.functions["f"].arguments[1]]]
+    assert len(Activity(points_to, standard(), inputs, None).varied_objects) == count + 1
+    monkeypatch.undo()
+    return len(asked)
+
+
+DECLARED = """
+declare ptr @malloc(i64)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def test_copies_from_many_objects_to_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert moves(20, monkeypatch) <= 2.2 * moves(10, monkeypatch)
