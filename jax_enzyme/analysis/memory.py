@@ -118,6 +118,8 @@ _PARTS = frozenset(
     "extractvalue insertvalue extractelement insertelement shufflevector getelementptr phi select xor".split()
 )
 """What hands on pointers in ways that are not followed to the byte."""
+_ANSWERS = exactly(0) | exactly(1)
+"""A comparison as a number: half of the index of a child in a quadtree, say."""
 
 
 class PointsTo:
@@ -493,6 +495,8 @@ class PointsTo:
                 return {None: as_number(self._place(operand))} if self._place(operand) else NOWHERE
             case "trunc":
                 return truncated(cast.type, self._place(operand))
+            case "zext" if operand.type == T.I1 and None in (place := self._place(operand)):
+                return {**place, None: _ANSWERS}
             case opcode if opcode in _SAME:
                 return self._place(operand)
             case _:

@@ -179,6 +179,38 @@ def test_a_counter_beside_a_pointer_does_not_move_it() -> None:
     assert not solved.of(found["count"])
 
 
+CHILDREN = """
+; node: i32, 8 bytes in front of four pointers; comparisons choose one of these
+define void @f(ptr %x, double %a, double %b) {
+entry:
+  %node = call ptr @malloc(i64 48)
+  store i32 -1, ptr %node
+  %right = fcmp ogt double %a, 0.5
+  %low = zext i1 %right to i64
+  %above = fcmp ogt double %b, 0.5
+  %high = select i1 %above, i64 2, i64 0
+  %index = or disjoint i64 %high, %low
+  %children = getelementptr inbounds i8, ptr %node, i64 8
+  %child.at = getelementptr inbounds ptr, ptr %children, i64 %index
+  store ptr %x, ptr %child.at
+  %leaf = load i32, ptr %node
+  ret void
+}
+
+declare ptr @malloc(i64)
+"""
+
+
+def test_comparisons_choose_one_of_few_places() -> None:
+    module = parse(CHILDREN)
+    function = module.functions["f"]
+    solved = PointsTo(module, function)
+    found = {i.name: i for i in function.instructions()}
+    (places,) = solved.within(found["child.at"]).values()
+    assert places == {Congruence(at, 0) for at in (8, 16, 24, 32)}
+    assert not solved.of(found["leaf"])
+
+
 GUARDED = """
 ; a table says where a pointer is stored, but the store is aligned
 define void @f(ptr %x, ptr %table) {
