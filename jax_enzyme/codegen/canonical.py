@@ -44,6 +44,7 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.mpi.table import note_interface
 from jax_enzyme.transform.alignments import forget_alignments
 from jax_enzyme.transform.carried_loads import load_again
+from jax_enzyme.transform.cleared_results import clear_results
 from jax_enzyme.transform.devirtualise import show_callees
 from jax_enzyme.transform.dispatched import tell_objects
 from jax_enzyme.transform.divisions import note_divisions, show_divisors
@@ -118,6 +119,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     show_callees(module)
     drop_scopes(module)
     show_attributes(module)
+    clear_results(module)
     if _runs_alone(module):
         forget_alignments(module)
     note_interface(module)

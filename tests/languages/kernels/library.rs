@@ -446,3 +446,35 @@ pub unsafe extern "C" fn behind_locks(x: *const f64, n: usize, y: *mut f64) {
         y[i] = shared.lock().unwrap().1[i] * *scale.read().unwrap();
     }
 }
+
+enum Entry {
+    Numbers(f64, f64, f64),
+    Text(String),
+}
+fn worth(e: &Entry) -> f64 {
+    match e {
+        Entry::Numbers(a, b, c) => a * b + c,
+        Entry::Text(s) => s.capacity().min(1) as f64,
+    }
+}
+// where a number was, the address of a text is: with no shadow that anything frees
+#[no_mangle]
+pub unsafe extern "C" fn texts_for_numbers(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut v: Vec<Entry> = (0..n).map(|i| Entry::Numbers(x[i], x[0], x[n - 1])).collect();
+    let mut s = 0.0;
+    for r in 0..3 {
+        s = v.iter().fold(s, |s, e| s * 0.9 + worth(e));
+        for i in 0..n {
+            if i % 3 == r {
+                v[i] = Entry::Text(format!("b{:.2}", x[0]));
+            } else if i % 4 == r {
+                v[i] = Entry::Numbers(s, x[1], x[2]);
+            }
+        }
+    }
+    for (o, e) in y.iter_mut().zip(&v) {
+        *o = s + worth(e);
+    }
+}
