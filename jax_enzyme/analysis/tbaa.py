@@ -28,7 +28,7 @@ _SHORT = _FLOATS.keys() - {"double"}
 _CHAIN = (*sorted(_INTEGERS - {"vtable pointer"}), *_FLOATS)
 _WORDS = ("long", "long long")
 """Integers as long as a pointer."""
-_POINTER = "any pointer"
+_POINTER, _CHAR = "any pointer", "omnipotent char"
 _LIBRARY = ("_ZNSt3__1", "_ZNKSt3__1")
 """How the names of functions of clang's C++ library begin."""
 
@@ -152,7 +152,8 @@ def let_numbers_meet(module: Module) -> None:
     integer that is a member itself, and no element of an array, of a structure that holds other things as well has a
     type of its own in the chain, of the same name (`is_member`): a structure of integers alone may stand for the words
     of a number. Of structures that end in an array of no length clang's metadata tells nothing, and their addresses do.
-    A number at a distance from a member, as in `(&v.x)[i]`, may be in another one, though clang calls it the member.
+    A number at a distance from a member, as in `(&v.x)[i]`, may be in another one, though clang calls it the member. A
+    character that is a member may be anything, as others may, but for those in the C++ library's strings.
 
         before    char <- int, char <- long, char <- double, char <- any pointer
         after     char <- long <- int <- int <- long <- long <- double, long <- any pointer
@@ -178,7 +179,8 @@ def let_numbers_meet(module: Module) -> None:
             found = dict(instruction.metadata)
             tag = resolve(module, found.get("tbaa"))
             name = _accessed_name(module, tag) if tag is not None else ""
-            if tag is not None and (name in _INTEGERS or (name in _FLOATS and _leaves_its_member(instruction))):
+            moves = name in _INTEGERS or (name == _CHAR and not is_of_library)
+            if tag is not None and (moves or (name in _FLOATS and _leaves_its_member(instruction))):
                 base, kind = (resolve(module, node) for node in tag.operands[:2])
                 if kind is None:
                     continue
@@ -268,7 +270,7 @@ def is_member(module: Module, instruction: I.Instruction) -> bool:
 def _is_char(module: Module, kind: MDValue) -> bool:
     node = resolve(module, kind)
     name = node.operands[0] if node is not None and node.operands else None
-    return isinstance(name, MDString) and name.text == "omnipotent char"
+    return isinstance(name, MDString) and name.text == _CHAR
 
 
 @dataclass(frozen=True)
@@ -329,7 +331,7 @@ def is_on_tape(module: Module, access: I.Instruction) -> bool | None:
 
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:
     """Whether the source says that an access may be of any type: of `char`, or of a member of a union."""
-    return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == "omnipotent char"
+    return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == _CHAR
 
 
 def copied_members(module: Module, instruction: I.Instruction) -> list[Member] | None:

@@ -446,6 +446,26 @@ def test_numbers_are_moved_by_integers_as_they_are_meant(move: str) -> None:
     je.check_grads(f, (X,), order=1)
 
 
+def test_characters_in_records_are_moved_by_integers_as_they_are_meant() -> None:
+    f = kernel(
+        """struct r { char c; double d; int i; };
+    static void swap(struct r *a, struct r *b) {
+      long *p = (long *)a, *q = (long *)b;
+      for (unsigned long k = 0; k < sizeof *a / sizeof *p; k++) { long t = p[k]; p[k] = q[k]; q[k] = t; }
+    }
+    double f(int n, const double *x) {
+      struct r a[16];
+      double s = 0;
+      for (int k = 0; k < n; k++) a[k].c = k, a[k].i = k, a[k].d = x[k];
+      for (int k = 0; k < n / 2; k++) swap(a + k, a + n - 1 - k);
+      for (int k = 0; k < n; k++) s += a[k].d * a[k].d * a[k].c * a[k].i;
+      return s;
+    }""",
+        "c",
+    )
+    assert np.isclose(f(X), (X**2 * np.arange(len(X)) ** 2).sum())
+
+
 def test_members_are_reached_from_the_first_one() -> None:
     """Clang calls `(&v.x)[k]` the member `x`, so that LLVM took away what was stored in the others."""
     f = kernel(
