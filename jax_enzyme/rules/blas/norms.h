@@ -6,7 +6,8 @@ static REAL OF(modulus)(SCALAR x) {
 #ifdef COMPLEX
   REAL real = (REAL)__builtin_fabs(__real__(x)), imaginary = (REAL)__builtin_fabs(__imag__(x)),
        most = real > imaginary ? real : imaginary, least = real > imaginary ? imaginary : real,
-       ratio = least / (most == 0 ? 1 : most), smallest = sizeof(REAL) == 4 ? (REAL)0x1p-149 : (REAL)0x1p-1074;
+       ratio = least / (most > 0 && most < (REAL)__builtin_inf() ? most : 1),
+       smallest = sizeof(REAL) == 4 ? (REAL)0x1p-149 : (REAL)0x1p-1074;
   return most + least < smallest ? 0 : most * (REAL)__builtin_sqrt(1 + ratio * ratio);
 #else
   return (REAL)__builtin_fabs(x);

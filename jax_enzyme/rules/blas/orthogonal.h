@@ -307,6 +307,10 @@ void BLAS(gels)(const char *trans, const int *m, const int *n, const int *nrhs, 
   char upper = 'U', lower = 'L', plain = 'N', other = OF(adjoint)('N'), triangle = tall ? upper : lower;
   *info = 0;
   if (OF(asks)(lwork, size + (*nrhs > size ? *nrhs : size), work)) return;
+  if (size == 0 || *nrhs == 0) {
+    OF(fill_part)('A', 0, length, *nrhs, 0, b, *ldb);
+    return;
+  }
   SCALAR *tau = OF(new)(size);
   if (tall)
     BLAS(geqrf)(m, n, a, lda, tau, work, lwork, info);
@@ -341,7 +345,7 @@ void BLAS(gglse)(const int *m, const int *n, const int *p, SCALAR *a, const int 
   char plain = 'N', upper = 'U', turned = OF(adjoint)('N');
   SCALAR none = (SCALAR)__builtin_nan("");
   *info = 0;
-  if (OF(asks)(lwork, *m + *n + *p, work)) return;
+  if (OF(asks)(lwork, *m + *n + *p, work) || *n == 0) return;
   SCALAR *q = OF(new_turned)(*p, *n, b, *ldb), *tau = OF(new)(*p), *space = OF(new)(room);
   BLAS(geqrf)(n, p, q, &ld, tau, space, &room, info);
   *info = OF(first_zero)(*p, q, ld) != 0;

@@ -91,6 +91,8 @@ void BLAS(gelsy)(const int *m, const int *n, const int *nrhs, SCALAR *a, const i
   char upper = 'U', lower = 'L', plain = 'N', turned = OF(adjoint)('N');
   *info = 0;
   if (OF(asks)(lwork, k + 3 * *n + *nrhs + 1, work)) return;
+  *rank = 0;
+  if (k == 0 || *nrhs == 0) return;
   SCALAR *tau = OF(new)(k), *space = OF(new)(room), *x = OF(new)((index_t)je_at_least_one(*n) * *nrhs);
   BLAS(geqp3)(m, n, a, lda, jpvt, tau, space, &room ROOM_ARGUMENT, info);
   *rank = OF(rank_of_triangle)(k, a, *lda, *rcond);

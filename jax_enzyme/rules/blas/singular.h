@@ -344,9 +344,10 @@ static void OF(smallest_solution)(int m, int n, int nrhs, SCALAR *a, int lda, SC
                                   int *rank, int *info) {
   int k = m < n ? m : n, ld = je_at_least_one(m), ldk = je_at_least_one(k), room = 5 * (m + n) + 1;
   REAL least = rcond < 0 ? (sizeof(REAL) == 4 ? (REAL)0x1p-24 : (REAL)0x1p-53) : rcond;
+  *rank = 0;
+  if (k == 0) return;
   REAL *rwork = OF(new_reals)(5 * k);
   SCALAR *u = OF(new)((index_t)ld * k), *vt = OF(new)((index_t)ldk * n), *work = OF(new)(room);
-  *rank = 0;
   BLAS(gesvd)(&je_thin, &je_thin, &m, &n, a, &lda, s, u, &ld, vt, &ldk, work, &room ROOM_ARGUMENT, info);
   if (*info == 0) {
     for (int i = 0; i < k; i++) *rank += s[i] > least * s[0];

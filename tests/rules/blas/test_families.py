@@ -196,7 +196,7 @@ def test_scales_and_copies(letter: str) -> None:
     agree(three_way(subject, [a]))
 
 
-@pytest.mark.parametrize("letter", ["d", "z"])
+@kinds
 def test_least_squares_under_conditions(letter: str) -> None:
     a, b, c, d = _random(letter, (4, 6), (4, 2), (6,), (2,))
     subject = kernel(
@@ -314,6 +314,37 @@ def test_complex_least_squares(rows: int, name: str) -> None:
     expected = np.linalg.lstsq(a.T, b[:, :rows].T, rcond=None)[0]
     np.testing.assert_allclose(subject.run((), [a, b])[1][:, :N].T, expected)
     agree(three_way(subject, [a, b]))
+
+
+@kinds
+def test_systems_without_equations_or_unknowns(letter: str) -> None:
+    """LAPACK returns at once, and leaves what it is given; `gels` clears it."""
+    (b,) = _random(letter, (2, 3))
+    reals = "reals, " if letter == "z" else ""
+    subject = kernel(
+        letter,
+        "inout b: F[2,n], inout c: F[2,n], inout d: F[2,n], inout e: F[2,n], inout f: F[n]",
+        f"""int none = 0, rank, order[2] = {{0}};
+        number a[8];
+        double least = 1e-8, few_reals[2];
+        ?gelss_(&none, &two, &two, a, &one, b, &n, few_reals, &least, &rank, work, &room, {reals}&info);
+        ?gelsd_(&three, &none, &two, a, &n, c, &n, few_reals, &least, &rank, work, &room, {reals}space, &info);
+        ?gelsy_(&none, &two, &two, a, &one, d, &n, order, &least, &rank, work, &room, {reals}&info);
+        ?gels_("N", &three, &none, &two, a, &n, e, &n, work, &room, &info);
+        ?gglse_(&three, &none, &none, a, &n, a, &one, f, few, tau, work, &room, &info);""",
+        3,
+    )
+    inputs = [b, b, b, b, b[0]]
+    for found, expected in zip(subject.run((), inputs), [b, b, b, 0 * b, b[0]], strict=True):
+        np.testing.assert_array_equal(found, expected)
+    agree(three_way(subject, inputs))
+
+
+def test_complex_numbers_with_infinite_parts_are_infinite() -> None:
+    a = np.array([[1, complex(np.inf, -np.inf)], [2j, 3]])
+    for norm in "M1I":
+        subject = kernel("z", "a: F[n,n], out y: f64[1]", f'y[0] = ?lange_("{norm}", &n, &n, a, &n, reals);', 2)
+        assert subject.run((), [a])[0] == lapack.zlange(norm, a.T) == np.inf
 
 
 def test_norms_are_differentiated_twice() -> None:
