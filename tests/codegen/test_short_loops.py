@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.host import host
@@ -14,7 +12,7 @@ from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Vjp
 from jax_enzyme.ir.reader import parse
-from tests.support.engine import agree, native, three_way
+from tests.support.engine import Native, agree, native, three_way
 from tests.support.native import call
 
 SOURCE = """
@@ -28,15 +26,19 @@ void k(const double *x, double *y) {{
 """
 
 
+def _loops(kernel: Native) -> Loops:
+    """Those that are left when a kernel is to be differentiated."""
+    regular = derived.regular(kernel.program, kernel.signature, kernel.binding)
+    return Loops.of(regular.module.functions["je.primal"])
+
+
 @pytest.mark.parametrize(
     ("n", "pragma", "expected"),
     [(3, "", 0), (4, "", 0), (5, "", 3), (3, "#pragma clang loop unroll(disable)", 1), (40, "", 3)],
 )
 def test_short_loops_go(n: int, pragma: str, expected: int) -> None:
     kernel = native(SOURCE.format(n=n, pragma=pragma), "k", f"x: f64[{n}], out y: f64[{n}]", {}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    assert len(_loops(kernel).all) == expected
     agree(three_way(kernel, [np.linspace(-1, 2, n)]))
 
 
@@ -52,9 +54,7 @@ def test_nests_go_as_far_as_they_are_short() -> None:
             }
     }"""
     kernel = native(source, "k", "a: f64[3,3], out y: f64[3,3]", {}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) <= 1
+    assert len(_loops(kernel).all) <= 1
     agree(three_way(kernel, [np.linspace(-1, 2, 9).reshape(3, 3)]))
 
 
@@ -78,9 +78,7 @@ def test_what_the_number_of_an_iteration_decides_counts_for_nothing(bits: str, e
         return s;
     }}"""
     kernel = native(source, "k", "m: i32, t: f64[m], a: f64[125] -> f64", {"m": 20}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    assert len(_loops(kernel).all) == expected
     agree(three_way(kernel, [np.linspace(0.01, 0.97, 20), np.linspace(-1, 2, 125)]))
 
 
@@ -96,9 +94,7 @@ def test_loops_over_small_local_arrays_go_inside_others(n: int, expected: int) -
     }}"""
     x = np.linspace(-1, 2, 20 * n).reshape(n, 20)
     kernel = native(source, "k", f"m: i32, x: f64[{n},m], out y: f64[{n},m]", {"m": 20}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    assert len(_loops(kernel).all) == expected
     agree(three_way(kernel, [x]))
 
 
@@ -131,9 +127,7 @@ def test_nests_go_where_the_loop_around_can_be_made_vectors(start: str, a: str, 
         return s;
     }}"""
     kernel = native(source, "k", f"m: i32, x: f64[{order},m], a: f64[m,{order * order}] -> f64", {"m": 20}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    assert len(_loops(kernel).all) == expected
     x, matrices = np.linspace(-1, 1, 20 * order), np.linspace(0.4, 0.5, 20 * order**2)
     agree(three_way(kernel, [x.reshape(order, 20), matrices.reshape(20, -1)]))
 
@@ -162,9 +156,7 @@ def test_nests_over_small_local_arrays_go_inside_any_loop(place: str, expected: 
         return s;
     }}"""
     kernel = native(source, "k", "m: i32, x: f64[m], w: f64[m] -> f64", {"m": 20}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    assert len(_loops(kernel).all) == expected
     agree(three_way(kernel, [np.linspace(0.5, 1, 20), np.full(20, 2.5)]))
 
 
@@ -189,9 +181,7 @@ def test_places_that_a_branch_chooses_among_small_local_arrays_are_values() -> N
         return s;
     }"""
     kernel = native(source, "k", "m: i32, x: f64[m] -> f64", {"m": 20}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert len(Loops(cfg, Dominators(cfg)).all) == 1
+    assert len(_loops(kernel).all) == 1
     agree(three_way(kernel, [np.linspace(0.5, 1, 20)]))
 
 
@@ -228,9 +218,7 @@ def test_short_arms_that_load_become_choices(first: int, to: str, expected: bool
         for (int i = {first}; i < n - 1; i++) {to}[i] += v[i] * (v[i] > 0.0 ? u[i] - u[i - 1] : u[i + 1] - u[i]);
     }}"""
     kernel = native(source, "k", "n: i32, v: f64[n], inout u: f64[n], out y: f64[n]", {"n": 20}, "c")
-    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
-    cfg = Cfg(module.functions["je.primal"])
-    assert (max(len(loop.blocks) for loop in Loops(cfg, Dominators(cfg))) == 1) is expected
+    assert (max(len(loop.blocks) for loop in _loops(kernel)) == 1) is expected
     v = np.linspace(-1, 1, 20) + 0.02
     agree(three_way(kernel, [v, np.linspace(0.1, 1, 20) ** 2]))
 
