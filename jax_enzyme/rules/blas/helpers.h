@@ -383,3 +383,8 @@ static void OF(add_tangent_product)(const char *uplo, const char *trans, const c
 #endif
 
 static REAL *OF(new_reals)(index_t count) { return malloc((unsigned long)(count > 0 ? count : 1) * sizeof(REAL)); }
+
+static void OF(forget_work)(SCALAR *swork, REAL *srwork) {
+  if (swork) *swork = 0;
+  if (srwork) *srwork = 0;
+}

@@ -56,24 +56,24 @@ REAL BLAS(lange)(const char *norm, const int *m, const int *n, const SCALAR *a, 
 }
 
 /* Of a matrix of which a triangle is stored. */
-REAL BLAS(lansy)(const char *norm, const char *uplo, const int *n, const SCALAR *a, const int *lda, REAL *work) {
+static REAL OF(symmetric_norm)(int hermitian, const char *norm, const char *uplo, const int *n, const SCALAR *a,
+                               const int *lda, REAL *work) {
   int ld = je_at_least_one(*n);
   SCALAR *whole = OF(new_copy)(je_upper(uplo), *n, *n, a, *lda);
   OF(complete)(je_upper(uplo), *n, whole, ld);
-  for (index_t i = 0; i < *n; i++) whole[i + i * ld] = a[i + i * *lda];
+  for (index_t i = 0; !hermitian && i < *n; i++) whole[i + i * ld] = a[i + i * *lda];
   REAL found = BLAS(lange)(norm, n, n, whole, &ld, work);
   free(whole);
   return found;
 }
 
+REAL BLAS(lansy)(const char *norm, const char *uplo, const int *n, const SCALAR *a, const int *lda, REAL *work) {
+  return OF(symmetric_norm)(0, norm, uplo, n, a, lda, work);
+}
+
 #ifdef COMPLEX
 REAL BLAS(lanhe)(const char *norm, const char *uplo, const int *n, const SCALAR *a, const int *lda, REAL *work) {
-  int ld = je_at_least_one(*n);
-  SCALAR *whole = OF(new_copy)(je_upper(uplo), *n, *n, a, *lda);
-  OF(complete)(je_upper(uplo), *n, whole, ld);
-  REAL found = BLAS(lange)(norm, n, n, whole, &ld, work);
-  free(whole);
-  return found;
+  return OF(symmetric_norm)(1, norm, uplo, n, a, lda, work);
 }
 #endif
 

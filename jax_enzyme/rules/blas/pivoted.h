@@ -22,10 +22,7 @@ void RULE(geqp3, _jvp)(const int *m, const int *n, SCALAR *a, const int *lda, in
   int is_wanted = sa && *lwork != -1;
   SCALAR *old = is_wanted ? OF(new_copy)('A', *m, *n, a, *lda) : 0;
   BLAS(geqp3)(m, n, a, lda, jpvt, tau, work, lwork ROOM_ARGUMENT, info);
-  if (swork) *swork = 0;
-#ifdef COMPLEX
-  if (srwork) *srwork = 0;
-#endif
+  OF(forget_work)(swork, SRWORK);
   if (is_wanted) {
     OF(order_columns)(*m, *n, jpvt, 0, old, je_at_least_one(*m));
     OF(order_columns)(*m, *n, jpvt, 0, sa, *lda);

@@ -13,8 +13,7 @@ extern void BLAS(gesdd)(const char *, const int *, const int *, SCALAR *, const 
 
    Complex vectors u(j) and v(j) turn by one phase, which is LAPACK's choice: its reduction to a real bidiagonal matrix
    leaves the first component of v real, or that of u where the matrix is wider than high; where it is none, v^H dv = 0.
-   With x the one and y the
-   other, and e = 1 where x is v and -1 where it is u:
+   With x the one and y the other, and e = 1 where x is v and -1 where it is u:
      dy += i e Im(dP(j, j)) / s y, then dx -= i h x and dy -= i h y with h = Im(dx(0)) / x(0)
      xbar(0) += i Im(xbar^H x + ybar^H y) / x(0), Pbar(j, j) -= i e Im(ybar^H y) / s */
 
@@ -99,44 +98,31 @@ static int OF(fixes_phase)(SCALAR x) {
   return OF(magnitude)(REAL_PART(x)) > bound && OF(magnitude)(x - REAL_PART(x)) < bound;
 }
 
-/* Turns the tangents of vectors so that the phases are LAPACK's. */
-static void OF(turn_tangents)(int m, int n, int k, const REAL *s, const SCALAR *p, const SCALAR *u, const SCALAR *v,
-                              SCALAR *du, SCALAR *dv) {
 #ifdef COMPLEX
-  int is_high = m >= n, ldu = je_at_least_one(m), ldv = je_at_least_one(n), ldk = je_at_least_one(k);
-  for (index_t j = 0; j < k; j++) {
-    const SCALAR *x = is_high ? v + j * ldv : u + j * ldu, *y = is_high ? u + j * ldu : v + j * ldv;
-    SCALAR *dx = is_high ? dv + j * ldv : du + j * ldu, *dy = is_high ? du + j * ldu : dv + j * ldv;
-    int size = is_high ? n : m, other = is_high ? m : n;
-    REAL beside = __imag__(p[j + j * ldk]) / s[j];
-    OF(accumulate)(other, __builtin_complex((REAL)0, is_high ? beside : -beside), y, 1, dy, 1);
+
+/* Turns the tangents of vectors so that the phases are LAPACK's. There are k vectors x of n numbers, and y of m. */
+static void OF(turn_tangents)(int e, int m, int n, int k, const REAL *s, const SCALAR *p, const SCALAR *x,
+                              const SCALAR *y, SCALAR *dx, SCALAR *dy) {
+  for (index_t j = 0; j < k; j++, x += n, dx += n, y += m, dy += m) {
+    OF(accumulate)(m, __builtin_complex((REAL)0, e * __imag__(p[j + j * k]) / s[j]), y, 1, dy, 1);
     if (!OF(fixes_phase)(x[0])) continue;
     SCALAR turned = __builtin_complex((REAL)0, -__imag__(dx[0]) / __real__(x[0]));
-    OF(accumulate)(size, turned, x, 1, dx, 1);
-    OF(accumulate)(other, turned, y, 1, dy, 1);
+    OF(accumulate)(n, turned, x, 1, dx, 1);
+    OF(accumulate)(m, turned, y, 1, dy, 1);
   }
-#else
-  (void)m, (void)n, (void)k, (void)s, (void)p, (void)u, (void)v, (void)du, (void)dv;
-#endif
 }
 
 /* The same backwards, from cotangents of vectors to those before: into them, and into the diagonal of Pbar. */
-static void OF(turn_cotangents)(int m, int n, int k, const REAL *s, const SCALAR *u, const SCALAR *v, SCALAR *ubar,
-                                SCALAR *vbar, SCALAR *pbar) {
-#ifdef COMPLEX
-  int is_high = m >= n, ldu = je_at_least_one(m), ldv = je_at_least_one(n), ldk = je_at_least_one(k);
-  for (index_t j = 0; j < k; j++) {
-    const SCALAR *x = is_high ? v + j * ldv : u + j * ldu, *y = is_high ? u + j * ldu : v + j * ldv;
-    SCALAR *xbar = is_high ? vbar + j * ldv : ubar + j * ldu, *ybar = is_high ? ubar + j * ldu : vbar + j * ldv;
-    REAL one = __imag__(OF(inner)(is_high ? n : m, xbar, 1, x, 1)),
-         both = __imag__(OF(inner)(is_high ? m : n, ybar, 1, y, 1)), beside = both / s[j];
-    pbar[j + j * ldk] += __builtin_complex((REAL)0, is_high ? -beside : beside);
+static void OF(turn_cotangents)(int e, int m, int n, int k, const REAL *s, const SCALAR *x, const SCALAR *y,
+                                SCALAR *xbar, SCALAR *ybar, SCALAR *pbar) {
+  for (index_t j = 0; j < k; j++, x += n, xbar += n, y += m, ybar += m) {
+    REAL one = __imag__(OF(inner)(n, xbar, 1, x, 1)), both = __imag__(OF(inner)(m, ybar, 1, y, 1));
+    pbar[j + j * k] -= __builtin_complex((REAL)0, e * both / s[j]);
     if (OF(fixes_phase)(x[0])) xbar[0] += __builtin_complex((REAL)0, (one + both) / __real__(x[0]));
   }
-#else
-  (void)m, (void)n, (void)k, (void)s, (void)u, (void)v, (void)ubar, (void)vbar, (void)pbar;
-#endif
 }
+
+#endif
 
 /* dU = U (F o q) + (1 - U U^H) dA V / S, of q and dA V, which is spent: or dV with its like. */
 static SCALAR *OF(new_side_tangent)(int size, int k, const REAL *s, const SCALAR *u, SCALAR *q, const SCALAR *p,
@@ -177,7 +163,12 @@ static void OF(singular_tangent)(const struct OF(singular) * c, SCALAR *old, int
         }
       SCALAR *du = OF(new_side_tangent)(m, k, c->s, u, left, p, 'N', dav),
              *dv = OF(new_side_tangent)(n, k, c->s, v, right, p, turned, dau);
-      OF(turn_tangents)(m, n, k, c->s, p, u, v, du, dv);
+#ifdef COMPLEX
+      if (m >= n)
+        OF(turn_tangents)(1, m, n, k, c->s, p, v, u, dv, du);
+      else
+        OF(turn_tangents)(-1, n, m, k, c->s, p, u, v, du, dv);
+#endif
       if (c->su && us) {
         OF(spoil_all)(m, us, c->su, c->ldu);
         OF(copy_part)('A', m, k, du, ld, c->su, c->ldu);
@@ -265,14 +256,17 @@ static void OF(singular_cotangent)(struct OF(singular_frame) * f) {
       int of_left = f->su && f->left, of_right = f->svt && f->right;
       for (int i = 0; f->ss && i < k; i++) x[i + (index_t)i * ldk] = f->ss[i];
       if (of_left || of_right) {
-        SCALAR *v = OF(new_turned)(k, n, f->vt, ldk), *ubar = OF(new)((index_t)ld * k),
-               *vbar = OF(new)((index_t)ldn * k);
-        OF(fill_part)('A', 0, m, k, 0, ubar, ld);
-        OF(fill_part)('A', 0, n, k, 0, vbar, ldn);
-        if (of_left) OF(copy_part)('A', m, k, f->su, f->ldu, ubar, ld);
-        for (index_t j = 0; of_right && j < k; j++)
-          for (index_t i = 0; i < n; i++) vbar[i + j * ldn] = CONJ(f->svt[j + i * f->ldvt]);
-        OF(turn_cotangents)(m, n, k, f->s, f->u, v, ubar, vbar, x);
+        SCALAR *v = OF(new_turned)(k, n, f->vt, ldk),
+               *ubar = of_left ? OF(new_copy)('A', m, k, f->su, f->ldu) : OF(new)((index_t)ld * k),
+               *vbar = of_right ? OF(new_turned)(k, n, f->svt, f->ldvt) : OF(new)((index_t)ldn * k);
+        if (!of_left) OF(fill_part)('A', 0, m, k, 0, ubar, ld);
+        if (!of_right) OF(fill_part)('A', 0, n, k, 0, vbar, ldn);
+#ifdef COMPLEX
+        if (m >= n)
+          OF(turn_cotangents)(1, m, n, k, f->s, v, f->u, vbar, ubar, x);
+        else
+          OF(turn_cotangents)(-1, n, m, k, f->s, f->u, v, ubar, vbar, x);
+#endif
         OF(add_side)(f, 1, k, f->u, v, ubar, x, abar);
         OF(add_side)(f, 0, k, v, f->u, vbar, x, abar);
         free(vbar);

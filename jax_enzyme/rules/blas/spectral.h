@@ -129,11 +129,6 @@ struct OF(eigen_frame) {
   REAL *sw, *srwork;
 };
 
-static void OF(forget_work)(SCALAR *swork, REAL *srwork) {
-  if (swork) *swork = 0;
-  if (srwork) *srwork = 0;
-}
-
 /* The values of a matrix, and its vectors in its place where the job asks for them. */
 static void OF(eigenvectors)(const char *jobz, const char *uplo, int n, SCALAR *a, int lda, REAL *w, int *info) {
   int ask = -1;
