@@ -41,7 +41,8 @@ name, unless nothing that varies goes into it.
 - The columns that `geqp3` takes first are those of the call: where two are equally long, others come next to them.
 - In `gelss`, `gelsd` and `gelsy` the rank is that of the call; where it is full, what lies below a solution has the
   size of the residual (of the first two in its first number).
-- What `spev`, `hpev`, `stev` and `gglse` destroy is NaN. Behind a solution of `gglse` lies the size of the residual.
+- What `spev`, `hpev`, `stev`, `stevd`, `sterf`, `steqr` and `gglse` destroy is NaN. Behind a solution of `gglse`
+  lies the size of the residual.
 - `gecon`, `pocon` and `trcon` have the derivative of the estimate: of the solution whose size it is.
 - `nrm2` has derivative 0 at 0, `asum` counts the sign of 0 as 1.
 - The derivative of a complex number is that of its real and imaginary part; of the diagonal of a Hermitian matrix the
