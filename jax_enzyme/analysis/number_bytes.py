@@ -245,6 +245,18 @@ class Copied:
         return replace(part, at=place, promised=True)
 
 
+Ways: TypeAlias = Mapping[MemoryObject, Sequence[tuple[Copied, Iterable[MemoryObject]]]]
+"""By the objects at one end of copies: one of those that are alike, with the objects at their other end."""
+
+
+def _ways_between(copies: Iterable[tuple[Copied, MemoryObject, MemoryObject]]) -> Ways:
+    """Of copies, each with the object at the one end and that at the other."""
+    found: dict[MemoryObject, dict[object, tuple[Copied, dict[MemoryObject, None]]]] = {}
+    for copy, item, other in copies:
+        found.setdefault(item, {}).setdefault(copy.way, (copy, {}))[1][other] = None
+    return {item: list(ways.values()) for item, ways in found.items()}
+
+
 OrderedSet = dict[Bytes, None]
 """Parts of an object in the order in which they were found, which is the same in every process."""
 
@@ -305,12 +317,14 @@ class ByteRanges:
         return [copy for call in calls for copy in self.copied(call)]
 
     @cached_property
-    def copies_of(self) -> Mapping[MemoryObject, Sequence[Copied]]:
-        """The same by what they copy."""
-        found: dict[MemoryObject, list[Copied]] = {}
-        for copy in self.copies:
-            found.setdefault(copy.item, []).append(copy)
-        return found
+    def copies_of(self) -> Ways:
+        """The same by what they copy, with all that is copied to alike."""
+        return _ways_between((copy, copy.item, copy.to) for copy in self.copies)
+
+    @cached_property
+    def _copies_to(self) -> Ways:
+        """The same by what they copy to, with all that is copied there alike."""
+        return _ways_between((copy, copy.to, copy.item) for copy in self.copies)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""
@@ -367,21 +381,23 @@ class ByteRanges:
         known[settled] = None
         return settled
 
-    def carry_back(self, found: dict[MemoryObject, OrderedSet], copies: Iterable[Copied]) -> None:
+    def noted_in(
+        self, items: Iterable[MemoryObject], part: Bytes | None, found: dict[MemoryObject, OrderedSet]
+    ) -> Iterator[Place]:
+        """Adds a part, if there is one, to those of several objects; where it is news."""
+        if part is None:
+            return
+        for item in items:
+            if (new := self.noted(item, part, found.setdefault(item, {}))) is not None:
+                yield item, new
+
+    def carry_back(self, found: dict[MemoryObject, OrderedSet]) -> None:
         """Adds to the parts of each object, in place, those of which they may be copies."""
-        into: dict[MemoryObject, dict[object, dict[MemoryObject, Copied]]] = {}
-        for copy in copies:
-            into.setdefault(copy.to, {}).setdefault(copy.way, {})[copy.item] = copy
-        pending = [(item, part) for item in into for part in found.get(item, ())]
+        pending = [(item, part) for item in self._copies_to for part in found.get(item, ())]
         while pending:
             item, part = pending.pop()
-            for alike in into.get(item, {}).values():
-                back = next(iter(alike.values())).moved_back(part)
-                if back is None:
-                    continue
-                for source in alike:
-                    new = self.noted(source, back, found.setdefault(source, {}))
-                    pending += [] if new is None else [(source, new)]
+            for copy, sources in self._copies_to.get(item, ()):
+                pending += self.noted_in(sources, copy.moved_back(part), found)
 
     def _start(self, pointer: Value) -> int | None:
         """The constant part of an address."""
@@ -446,7 +462,7 @@ class _Following:
     """A copy, all objects that it goes to alike, and how many parts of its source it has been followed for."""
 
     copy: Copied
-    targets: list[MemoryObject] = field(default_factory=list[MemoryObject])
+    targets: Iterable[MemoryObject]
     done: int = 0
 
     def moved(self, parts: Collection[Bytes]) -> list[Bytes]:
@@ -461,17 +477,16 @@ class Followed:
 
     def __init__(self, ranges: ByteRanges) -> None:
         self._ranges = ranges
-        self._copies: dict[I.CallBase, dict[object, _Following]] = {}
+        self._copies: dict[I.CallBase, list[_Following]] = {}
 
     def moved(
         self, call: I.CallBase, parts: Callable[[MemoryObject], Collection[Bytes]]
     ) -> Iterator[tuple[MemoryObject, Bytes]]:
         """Where the parts of its sources that were not there the last time come to lie."""
         if (copies := self._copies.get(call)) is None:
-            copies = self._copies[call] = {}
-            for copy in self._ranges.copied(call):
-                copies.setdefault((copy.item, copy.way), _Following(copy)).targets.append(copy.to)
-        for each in copies.values():
+            ways = _ways_between((copy, copy.item, copy.to) for copy in self._ranges.copied(call))
+            copies = self._copies[call] = [_Following(*way) for of_source in ways.values() for way in of_source]
+        for each in copies:
             yield from product(each.targets, each.moved(parts(each.copy.item)))
 
 
@@ -525,7 +540,8 @@ class NumberBytes:
             item: [Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size) for p in accessed.get(item, ())]
             for item in self._inputs
         }
-        self.ranges.carry_back(accessed, self.ranges.copies if away else ())
+        if away:
+            self.ranges.carry_back(accessed)
         for copy in away:
             found[copy.item] += copy.sources(accessed.get(copy.to, ()))
         everywhere = [Bytes(ANY, 1, number=False, whole=True)]

@@ -240,6 +240,7 @@ class BitChecks:
     ) -> tuple[Set[Value], Mapping[MemoryObject, OrderedSet]]:
         """Integers, or numbers, that begin so, with all that is computed of them, and where they are kept."""
         stored: dict[MemoryObject, OrderedSet] = {}
+        unread: dict[MemoryObject, dict[Bytes, list[I.Load]]] = {}
 
         def onward(node: Value | Place) -> Iterator[Value | Place]:
             if not isinstance(node, tuple):
@@ -247,13 +248,14 @@ class BitChecks:
                 return
             item, part = node
             stored.setdefault(item, {})[part] = None
-            for other, loads in self._ranges.loads.get(item, {}).items():
-                yield from (load for load in loads if is_kind(load.type) and other.certainly_meets(part))
-            for copy in self._ranges.copies_of.get(item, ()):
-                moved = copy.moved(part)
-                place = None if moved is None else self._ranges.settled(copy.to, moved, stored.get(copy.to, {}))
-                if place is not None:
-                    yield copy.to, place
+            if (left := unread.get(item)) is None:
+                loads = self._ranges.loads.get(item, {})
+                of_kind = ((other, [load for load in own if is_kind(load.type)]) for other, own in loads.items())
+                left = unread[item] = {other: own for other, own in of_kind if own}
+            for other in [other for other in left if other.certainly_meets(part)]:
+                yield from left.pop(other)
+            for copy, targets in self._ranges.copies_of.get(item, ()):
+                yield from self._ranges.noted_in(targets, copy.moved(part), stored)
 
         begin = [i for i in self.points_to.instructions() if is_kind(i.type) and begins(i)]
         found = reached(begin, onward)
@@ -430,7 +432,7 @@ class BitChecks:
                         found.setdefault(item, {})[part] = None
         for copy in self._ranges.copies:
             found.setdefault(copy.to, {}).update(dict.fromkeys(self._declared(copy.to)))
-        self._ranges.carry_back(found, self._ranges.copies)
+        self._ranges.carry_back(found)
         return found
 
     # -- helpers

@@ -136,7 +136,7 @@ class PlainWords:
             item, part = value
             yield from (load for other, own in self._loads.get(item, {}).items() if part.meets(other) for load in own)
             copies = self._ranges.copies_of.get(item, ()) if part.size in _ANYWHERE else ()
-            yield from ((copy.to, _ANYWHERE[part.size]) for copy in copies)
+            yield from ((to, _ANYWHERE[part.size]) for _, targets in copies for to in targets)
             return
         for user in self._onward.get(value, ()):
             if isinstance(user, I.Store) and value is user.operands[0]:
