@@ -222,6 +222,7 @@ class InLockstep(Independence):
 
     # -- proof
 
+    @remembered
     def _proved(self, loop: Loop, *, in_any_order: bool = False) -> Lockstep | None:
         """What is proved of a loop, `in_any_order` as if its sums were free; None where something is not."""
         count = self._repeated(loop)
