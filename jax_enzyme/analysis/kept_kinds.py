@@ -21,9 +21,10 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from jax_enzyme.analysis.accesses import accesses, clears
+from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Place
+from jax_enzyme.analysis.object_bytes import Bytes, Place
 from jax_enzyme.analysis.objects import MemoryObject, allocates_zeros, call_effect, is_copy
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I

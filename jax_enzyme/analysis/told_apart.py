@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.kept_kinds import KeptKinds
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
+from jax_enzyme.analysis.object_bytes import Bytes
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.turns import Turns
 from jax_enzyme.ir import instructions as I

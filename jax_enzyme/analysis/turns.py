@@ -16,11 +16,12 @@ from collections.abc import Container, Iterator
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, accesses, clears
+from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.extents import room
 from jax_enzyme.analysis.filling import Filling, Written, are_all
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
+from jax_enzyme.analysis.object_bytes import Bytes
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass

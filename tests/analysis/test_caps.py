@@ -6,12 +6,13 @@ from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis import guards
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.congruence import MANY, Congruence
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.guards import Guards
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, NumberBytes
+from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -18,7 +18,7 @@ from jax_enzyme.analysis.evaluation import Effort
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
-from jax_enzyme.analysis.number_bytes import Copied
+from jax_enzyme.analysis.object_bytes import Copied
 from jax_enzyme.analysis.offsets import merge
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences

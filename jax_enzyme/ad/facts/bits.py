@@ -24,12 +24,14 @@ from jax_enzyme.ad.facts.tagged import PlainWords, computed_of
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
+from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, OrderedSet, Place
+from jax_enzyme.analysis.number_bytes import WORD
 from jax_enzyme.analysis.number_fields import NumberFields
+from jax_enzyme.analysis.object_bytes import Bytes, OrderedSet, Place
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, copy_operands, is_copy
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.analysis.tabled_bits import is_tabled
@@ -339,9 +341,7 @@ class BitChecks:
                     return cause
         return None
 
-    def _is_apart_from_numbers(
-        self, item: MemoryObject, part: Bytes, places: Sequence[tuple[MemoryObject, Bytes]]
-    ) -> bool:
+    def _is_apart_from_numbers(self, item: MemoryObject, part: Bytes, places: Sequence[Place]) -> bool:
         """Whether no number that varies is where something else is stored: what is read there has none."""
         numbers = self.activity.numbers
         met = [other for other in numbers.of(item) if part.meets(other)]

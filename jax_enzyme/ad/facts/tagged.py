@@ -24,8 +24,8 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import Bytes, Place
 from jax_enzyme.analysis.number_fields import NumberFields
+from jax_enzyme.analysis.object_bytes import Bytes, Place
 from jax_enzyme.analysis.objects import allocates_zeros
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
