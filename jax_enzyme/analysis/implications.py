@@ -98,6 +98,31 @@ def bounds(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Con
     return known
 
 
+def vanishes(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Condition]) -> bool:
+    """Is it zero wherever the conditions hold? Tries each equation that they imply, solved for one atom."""
+    found = implied(facts, speaking_of(facts, conditions, polynomial.atoms))
+    if any(_is_solved(polynomial, equation) for equation in found.zero):
+        return True
+    # What is zero or greater is zero where it cannot be greater: the last iteration, left by an inequality.
+    return any(_is_solved(polynomial, p) and facts.interval(p).high == 0 for p in found.natural)
+
+
+def _is_solved(polynomial: Polynomial, equation: Polynomial) -> bool:
+    """Is it zero where the equation is, solved for one of its atoms?"""
+    for monomial, c in equation.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or abs(c) != 1:
+            continue
+        atom = monomial[0][0]
+        rest = equation - Polynomial({monomial: c})
+        if polynomial.contains(atom) and not rest.contains(atom):
+            try:
+                if not polynomial.substitute(atom, rest.scale(-c)).terms:
+                    return True
+            except TooComplex:
+                continue
+    return False
+
+
 def speaking_of(facts: IntegerFacts, conditions: Iterable[Condition], atoms: Collection[Atom]) -> list[Condition]:
     """The conditions that can speak of some atoms: facts about all that come before would rest on one another."""
     return [c for c in conditions if _mentions(facts, c, atoms)]

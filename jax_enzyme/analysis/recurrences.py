@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from jax_enzyme.analysis.guards import Condition, Guards
-from jax_enzyme.analysis.implications import bounds, implied, speaking_of
+from jax_enzyme.analysis.implications import bounds, vanishes
 from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, TripCount
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -440,7 +440,7 @@ class Recurrences:
             if not self._available(form.polynomial, block):
                 continue
             difference = form.polynomial - other.polynomial
-            if not difference.terms or self._vanishes(difference, self.guards.on_edge(pred, block)):
+            if not difference.terms or vanishes(self, difference, self.guards.on_edge(pred, block)):
                 return Form(form.polynomial, form.signed and other.signed, form.unsigned and other.unsigned)
         return None
 
@@ -454,14 +454,6 @@ class Recurrences:
             if home is not None and (home is block or not self.dominators.dominates(home, block)):
                 return False
         return True
-
-    def _vanishes(self, difference: Polynomial, conditions: Iterable[Condition]) -> bool:
-        """Is it zero wherever the conditions hold? Tries each equation that they imply, solved for one atom."""
-        found = implied(self, speaking_of(self, conditions, difference.atoms))
-        if any(_is_solved(difference, equation) for equation in found.zero):
-            return True
-        # What is zero or greater is zero where it cannot be greater: the last iteration, left by an inequality.
-        return any(_is_solved(difference, p) and self.interval(p).high == 0 for p in found.natural)
 
     # Ranges.
 
@@ -573,22 +565,6 @@ class Recurrences:
         return "\n".join(lines)
 
     __str__ = describe
-
-
-def _is_solved(difference: Polynomial, equation: Polynomial) -> bool:
-    """Is it zero where the equation is, solved for one of its atoms?"""
-    for monomial, c in equation.terms.items():
-        if len(monomial) != 1 or monomial[0][1] != 1 or abs(c) != 1:
-            continue
-        atom = monomial[0][0]
-        rest = equation - Polynomial({monomial: c})
-        if difference.contains(atom) and not rest.contains(atom):
-            try:
-                if not difference.substitute(atom, rest.scale(-c)).terms:
-                    return True
-            except TooComplex:
-                continue
-    return False
 
 
 def _sign_extended(value: I.BinaryOp) -> tuple[Value, int] | None:
