@@ -342,7 +342,7 @@ def emit(builder: Builder, polynomial: Polynomial, type_: T.IntType, operand: Ca
         return const_int(type_, constant)
     if constant:
         total = builder.binary("add", total, const_int(T.I64, constant))
-    return total if type_ == T.I64 else builder.cast("trunc", total, type_)
+    return builder.narrow(total, type_)
 
 
 def _emit_choose(builder: Builder, x: Value, degree: int) -> Value:

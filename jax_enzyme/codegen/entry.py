@@ -219,7 +219,7 @@ def _entry(
         at.call(ending, [cause, text])
     behind = at.binary("sub", reached, low)
     last = const_int(T.I64, _MANY_ELEMENTS)
-    behind = at.select(at.icmp("ult", behind, last), behind, last)
+    behind = at.least(behind, last)
     at.ret(at.binary("or", status, at.binary("shl", behind, const_int(T.I64, _ELEMENT_SHIFT))))
 
     at = Builder(done)

@@ -250,7 +250,7 @@ class _Split:
         starts: dict[I.Phi, Value] = {phi: at.phi(phi.type, [(start, before)]) for phi, start in ends.items()}
         done = at.phi(T.I64, [(const_int(T.I64, 0), before)])
         left, most = at.binary("sub", number_of(at, self._length), done), const_int(T.I64, self._room)
-        return starts, done, at.select(at.icmp("ult", left, most), left, most)
+        return starts, done, at.least(left, most)
 
     def _early_loop(
         self, before: BasicBlock, after: BasicBlock, starts: dict[I.Phi, Value], length: Value

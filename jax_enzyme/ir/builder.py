@@ -24,6 +24,9 @@ from jax_enzyme.ir.values import (
     ZeroInitializer,
 )
 
+SUM_FLAGS = ("reassoc", "nsz", "contract")
+"""Of sums of numbers in an order of our choice; products may be fused into them."""
+
 _I = TypeVar("_I", bound=I.Instruction)
 
 
@@ -203,6 +206,18 @@ class Builder:
     def wide(self, number: Value) -> Value:
         """An unsigned integer as an i64."""
         return number if number.type == T.I64 else self.cast("zext", number, T.I64)
+
+    def narrow(self, number: Value, type_: T.Type) -> Value:
+        """An integer as one of a type that is no wider."""
+        return number if number.type == type_ else self.cast("trunc", number, type_)
+
+    def least(self, x: Value, y: Value) -> Value:
+        """The least of two unsigned integers."""
+        return self.select(self.icmp("ult", x, y), x, y)
+
+    def most(self, x: Value, y: Value) -> Value:
+        """The greatest of two unsigned integers."""
+        return self.select(self.icmp("ugt", x, y), x, y)
 
     def call(
         self,

@@ -37,7 +37,7 @@ from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder, const_float, const_int
+from jax_enzyme.ir.builder import SUM_FLAGS, Builder, const_float, const_int
 from jax_enzyme.ir.clone import clone, with_operands
 from jax_enzyme.ir.marks import LOCKSTEP, LOCKSTEP_BACK, LOCKSTEP_OPEN
 from jax_enzyme.ir.metadata import MDNode
@@ -59,7 +59,6 @@ _OF_VECTORS = tuple(
     for name in "acos asin atan atan2 cos cosh exp exp10 exp2 log log10 log2 pow sin sinh tan tanh".split()
 )
 """Functions of `math.h` that are called for vectors: those that a library has, or for each number."""
-_SUM_FLAGS = ("reassoc", "nsz", "contract")
 _NUMBERS: Mapping[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.I64: 8, T.I32: 4}
 """Of what copies may be, with their sizes."""
 
@@ -483,7 +482,7 @@ class _Rewriting:
         for lane in range(self._width):
             place = self._place(at, store.operands[1], lane)
             found = self._kept(load, at.load(load.type, place, store.align))
-            total = at.binary("fadd", found, at.extract_element(lanes, lane), _SUM_FLAGS)
+            total = at.binary("fadd", found, at.extract_element(lanes, lane), SUM_FLAGS)
             self._kept(store, at.store(total, place, store.align))
 
     @staticmethod
@@ -497,7 +496,7 @@ class _Rewriting:
         assert isinstance(vector.type, T.VectorType)
         type_ = T.FunctionType(start.type, (start.type, vector.type))
         callee = self._declarations.function(f"llvm.vector.reduce.fadd.{overload(vector.type)}", type_)
-        return at.call(callee, [start, vector], flags=_SUM_FLAGS)
+        return at.call(callee, [start, vector], flags=SUM_FLAGS)
 
     # -- what goes around
 
@@ -551,7 +550,7 @@ class _Rewriting:
             assert ends is not None
             if phi in steps:
                 assert isinstance(phi.type, T.IntType)
-                done = times if phi.type == T.I64 else at.cast("trunc", times, phi.type)
+                done = at.narrow(times, phi.type)
                 distance = at.binary("mul", done, const_int(phi.type, steps[phi] * self._width))
                 value = at.binary("add", ends[0], distance)
             elif phi in share.free:

@@ -139,7 +139,7 @@ def _cut(module: Module, root: Function, found: _Product) -> None:
     begin: dict[I.Phi, Value] = dict(sums)
     for phi, step in found.others:
         if step is not None:
-            count = done if phi.type == T.I64 else at.cast("trunc", done, phi.type)
+            count = at.narrow(done, phi.type)
             begin[phi] = at.binary("add", first[phi], at.binary("mul", count, const_int(phi.type, step)))
     at.br(loop.header)
     products = {phi: following[phi] for phi in found.products}

@@ -153,7 +153,7 @@ class InRanges(Sharing):
         """The iterations of a range."""
         low = at.binary("mul", number, length)
         behind = at.binary("add", low, length)
-        return [low, at.select(at.icmp("ult", behind, whole), behind, whole)]
+        return [low, at.least(behind, whole)]
 
     def _unless_empty(self, body: Function) -> Function:
         """A function that runs `body` if it is given any iteration; the function itself where it always is."""

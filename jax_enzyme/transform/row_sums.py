@@ -392,7 +392,7 @@ class _Turn:
             return _scaled(builder, element, step)
         if phi.type == T.I64 and first is not None:
             return builder.binary("add", _scaled(builder, element, step), start, ("nsw",))
-        number = element if phi.type == T.I64 else builder.cast("trunc", element, phi.type)
+        number = builder.narrow(element, phi.type)
         return builder.binary("add", builder.binary("mul", number, const_int(phi.type, step)), start)
 
     # -- the inner loops around them

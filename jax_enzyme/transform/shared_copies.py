@@ -89,7 +89,7 @@ def _define(module: Module, name: str, by: str, types: list[T.Type]) -> None:
     at = Builder(BasicBlock(name="entry"))
     place, what, size = (at.load(t, at.field(kind, context, n)) for n, t in enumerate(kind.elements))
     low, behind = (at.binary("mul", number, const_int(T.I64, _UNIT)) for number in (first, last))
-    length = at.binary("sub", at.select(at.icmp("ult", behind, size), behind, size), low)
+    length = at.binary("sub", at.least(behind, size), low)
     source = at.gep(T.I8, what, [low]) if T.is_pointer(what.type) else what
     declarations.memory(at, by, at.gep(T.I8, place, [low]), source, length)
     at.ret(const_int(T.I64, 0))

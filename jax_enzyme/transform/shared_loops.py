@@ -270,7 +270,7 @@ class Sharing:
         found: dict[I.Phi, Value] = {}
         for phi, step in self._share.counters:
             assert isinstance(phi.type, T.IntType)
-            passed = first if phi.type == T.I64 else at.cast("trunc", first, phi.type)
+            passed = at.narrow(first, phi.type)
             offset = at.binary("mul", passed, const_int(phi.type, step))
             found[phi] = at.binary("add", cloner.value(self._start(phi)), offset)
         return found
@@ -338,7 +338,7 @@ class Sharing:
         at = Builder(each)
         low = at.phi(T.I64, [(first, entry)])
         behind = at.binary("add", low, const_int(T.I64, length), ("nuw", "nsw"))
-        high = at.select(at.icmp("ult", behind, last), behind, last)
+        high = at.least(behind, last)
         way = run(at, low, high)
         at.cond_br(at.icmp("eq", way, const_int(T.I64, 0)), step, end)
         at = Builder(step)
@@ -400,7 +400,7 @@ class Sharing:
         steps, found = dict(self._share.counters), dict[Value, Value]()
         for value, phi, behind in self._share.counted:
             number = at.binary("sub", count, const_int(T.I64, behind)) if behind else count
-            number = number if phi.type == T.I64 else at.cast("trunc", number, phi.type)
+            number = at.narrow(number, phi.type)
             grown = at.binary("mul", number, const_int(phi.type, steps[phi]))
             found[value] = at.binary("add", self._start(phi), grown)
         outside = (i for b in self._root.blocks if b not in self._share.loop for i in b.instructions)

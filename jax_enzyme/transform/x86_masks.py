@@ -47,8 +47,7 @@ def _chosen(at: Builder, value: Value, old: Value, mask: Value) -> Value:
     """Lanes of a value where a mask of bits has them, of another one elsewhere."""
     count = vector(value).count
     bits = T.IntType(count)
-    mask = at.cast("trunc", mask, bits) if mask.type != bits else mask
-    return at.select(at.cast("bitcast", mask, T.VectorType(count, T.I1)), value, old)
+    return at.select(at.cast("bitcast", at.narrow(mask, bits), T.VectorType(count, T.I1)), value, old)
 
 
 def _moved_together(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:

@@ -29,7 +29,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.builder import SUM_FLAGS, Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, Module, callee_name
@@ -189,7 +189,7 @@ def _sum(module: Module, at: Builder, terms: list[_Term], bits: int, mask: Value
 
 
 def _plus(at: Builder, x: Value, y: Value) -> Value:
-    return at.binary("fadd", x, y, ("reassoc", "nsz", "contract"))
+    return at.binary("fadd", x, y, SUM_FLAGS)
 
 
 def _from(module: Module, at: Builder, mask: Value, value: Value, lane: Value) -> Value:

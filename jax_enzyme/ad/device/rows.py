@@ -28,7 +28,7 @@ from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import SUM_FLAGS, Builder
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
@@ -167,7 +167,7 @@ class _Rows:
         for place in row:
             total, *others = (a.instruction.operands[1] for a in place)
             for term in others:
-                total = at.binary("fadd", total, term, ("reassoc", "nsz", "contract"))
+                total = at.binary("fadd", total, term, SUM_FLAGS)
             values.append(total)
         text = _text(len(row)).replace("OFFSET", kind)
         function = warp_helper(self._module, f"{ROW}{len(row)}.{kind}.", text, first.instruction.type)

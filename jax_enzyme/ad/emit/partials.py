@@ -9,16 +9,12 @@ import numpy as np
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import SUM_FLAGS, Builder
 from jax_enzyme.ir.values import ConstantInt, Value, lane_of
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import by_reciprocal, emit_product
 from jax_enzyme.rules.expr import Expr
 from jax_enzyme.rules.rule import ZERO, Rule
-
-# The order in which derivative terms are added is ours to choose, and products may be fused into sums.
-_SUM_FLAGS = ("reassoc", "nsz", "contract")
-
 
 PRODUCT_FLAGS = ("contract",)
 _CONTRACTED = ("nsz", "contract")
@@ -29,7 +25,7 @@ def added(builder: Builder, x: Value, y: Value) -> Value:
     sum may not be reassociated, nor one that it is part of: code generators merge it with that product to one
     instruction, which has the flags of the sum, and then merge the constants. (What is scaled by 0, as products of
     complex numbers have it, is 0 whatever else it is scaled by, if the product of that is no infinity.)"""
-    return builder.binary("fadd", x, y, _CONTRACTED if _out_of_range(x) or _out_of_range(y) else _SUM_FLAGS)
+    return builder.binary("fadd", x, y, _CONTRACTED if _out_of_range(x) or _out_of_range(y) else SUM_FLAGS)
 
 
 def _out_of_range(summand: Value) -> bool:

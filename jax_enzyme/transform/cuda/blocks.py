@@ -74,7 +74,7 @@ class Block:
             first = at.binary("shl", self.index(at, marks.WARP, self.most_warps), const_int(T.I32, 5), _EXACT)
             rest = at.binary("sub", self.threads(at), first, _EXACT)
             whole = const_int(T.I32, WARP_SIZE)
-            return at.select(at.icmp("ult", rest, whole), rest, whole)
+            return at.least(rest, whole)
 
         return Axis(marks.LANE, WARP_SIZE, here)
 

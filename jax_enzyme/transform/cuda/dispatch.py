@@ -140,7 +140,7 @@ class Dispatcher(Emitter):
         least = at.phi(T.I32, [(const_int(T.I32, _DONE), before)])
         most = at.phi(T.I32, [(const_int(T.I32, 0), before)])
         place = at.load(T.I32, self.element(at, self.waiting, T.I32, lane))
-        low = at.select(at.icmp("ult", place, least), place, least)
+        low = at.least(place, least)
         further = at.binary("and", at.icmp("ne", place, const_int(T.I32, _DONE)), at.icmp("ugt", place, most))
         high = at.select(further, place, most)
         following = at.binary("add", lane, const_int(T.I32, 1), ("nuw", "nsw"))

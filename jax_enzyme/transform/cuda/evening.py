@@ -45,7 +45,7 @@ class Counter:
         kind = self.phi.type
         if not isinstance(kind, T.IntType):
             return at.gep(T.I8, self.start, [at.binary("mul", number, const_int(T.I64, self.step))], ())
-        narrow = number if kind == T.I64 else at.cast("trunc", number, kind)
+        narrow = at.narrow(number, kind)
         steps = at.binary("mul", narrow, const_int(kind, self.step), flags)
         return at.binary("add", self.start, steps, flags)
 

@@ -216,9 +216,9 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     total = at.binary("add", at.wide(at.binary("sub", last, first)), one)
     total = at.select(some, total, const_int(T.I64, 0))
     ranges = at.call(declare(module, _COUNT, T.FunctionType(T.I64, ())), [])
-    wanted = _least(at, at.binary("udiv", total, const_int(T.I64, _FEWEST)), ranges)
-    length = _most(at, _rounded_up(at, total, _most(at, wanted, one)), one)
-    count = _most(at, _rounded_up(at, total, length), one)
+    wanted = at.least(at.binary("udiv", total, const_int(T.I64, _FEWEST)), ranges)
+    length = at.most(_rounded_up(at, total, at.most(wanted, one)), one)
+    count = at.most(_rounded_up(at, total, length), one)
     at.br(start)
     redirect_phis(loop.header, reduced.before, start)
     locate(held, reduced.before.instructions[known:])
@@ -228,9 +228,9 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     turn = at.phi(T.I64, [(const_int(T.I64, 0), reduced.before)])
     store(at, none, places(at, own))
     done = at.binary("mul", turn, length)
-    here = at.binary("add", first, _narrow(at, done, type_))
-    most = _least(at, at.binary("sub", total, done), length)
-    until = at.binary("sub", at.binary("add", here, _narrow(at, most, type_)), const_int(type_, 1))
+    here = at.binary("add", first, at.narrow(done, type_))
+    most = at.least(at.binary("sub", total, done), length)
+    until = at.binary("sub", at.binary("add", here, at.narrow(most, type_)), const_int(type_, 1))
     at.store(here, reduced.counter)
     at.store(at.select(some, until, last), reduced.last)
     at.br(loop.header)
@@ -264,15 +264,3 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
 def _rounded_up(at: Builder, number: Value, divisor: Value) -> Value:
     behind = at.binary("add", number, at.binary("sub", divisor, const_int(T.I64, 1)))
     return at.binary("udiv", behind, divisor)
-
-
-def _least(at: Builder, x: Value, y: Value) -> Value:
-    return at.select(at.icmp("ult", x, y), x, y)
-
-
-def _most(at: Builder, x: Value, y: Value) -> Value:
-    return at.select(at.icmp("ugt", x, y), x, y)
-
-
-def _narrow(at: Builder, number: Value, type_: T.Type) -> Value:
-    return number if number.type == type_ else at.cast("trunc", number, type_)

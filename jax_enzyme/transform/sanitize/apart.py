@@ -52,8 +52,8 @@ class Groups:
         if group is None:
             group = self._all[key] = Group(low, high)
         else:
-            group.low = at.select(at.icmp("ult", low, group.low), low, group.low)
-            group.high = at.select(at.icmp("ugt", high, group.high), high, group.high)
+            group.low = at.least(low, group.low)
+            group.high = at.most(high, group.high)
         group.writes |= writes
         group.accesses.append(access)
 
