@@ -29,6 +29,11 @@ from jax_enzyme.transform.scopes import SCOPE_DECLARATION
 _MOST_GROUPS = 16
 
 
+def lie_apart(at: Builder, one: tuple[Value, Value], other: tuple[Value, Value]) -> Value:
+    """Whether bytes from one address up to another are none of others."""
+    return at.binary("or", at.icmp("ule", one[1], other[0]), at.icmp("ule", other[1], one[0]))
+
+
 @dataclass(eq=False)
 class Group:
     """Bytes from `low` up to `high`, and the accesses that lie there."""
@@ -61,8 +66,7 @@ class Groups:
         """Whether each group that is written lies apart from all others."""
         at, result = self._at, const_int(T.I1, int(len(self._all) <= _MOST_GROUPS))
         for one, other in self._pairs() if len(self._all) <= _MOST_GROUPS else ():
-            apart = at.binary("or", at.icmp("ule", one.high, other.low), at.icmp("ule", other.high, one.low))
-            result = at.binary("and", result, apart)
+            result = at.binary("and", result, lie_apart(at, (one.low, one.high), (other.low, other.high)))
         return result
 
     def say(self, module: Module, start: BasicBlock) -> None:

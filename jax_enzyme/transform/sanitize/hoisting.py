@@ -22,7 +22,7 @@ from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import replace_operands
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
-from jax_enzyme.transform.sanitize.apart import Groups
+from jax_enzyme.transform.sanitize.apart import Groups, lie_apart
 from jax_enzyme.transform.sanitize.endings import iterations
 from jax_enzyme.transform.sanitize.lookup import unknown_record
 from jax_enzyme.transform.sanitize.narrow import may_be_pattern
@@ -101,7 +101,7 @@ class Hoisting:
 
     def _is_worth(self, loop: Loop, counters: Mapping[Loop, Counter]) -> bool:
         """Whether something can be looked at in front of a nest, and all that can be in front of innermost loops."""
-        whole = self._affine(loop, counters, _unread, _unscanned if self._scans else None)
+        whole = self._whole(loop, counters)
         inner = [one for one in reached([loop], lambda around: around.children) if not one.children]
         for one in inner if loop.children else ():
             own = self._affine(one, {k: c for k, c in counters.items() if k is one}, _unread, None)
@@ -109,6 +109,10 @@ class Hoisting:
             if not all(self._is_linear(whole, access) for access in linear):
                 return False
         return any(self._is_linear(whole, access) for access in self._accesses(loop))
+
+    def _whole(self, loop: Loop, counters: Mapping[Loop, Counter]) -> Affine:
+        """What is linear in a nest, before anything is read in front of it."""
+        return self._affine(loop, counters, _unread, _unscanned if self._scans else None)
 
     def _affine(self, loop: Loop, counters: Mapping[Loop, Counter], load: _Reads, scan: _Scans | None) -> Affine:
         """Nothing is read in front of a loop that may write anywhere."""
@@ -128,7 +132,7 @@ class Hoisting:
 
     def _writes_rows(self, version: Version) -> bool:
         """Whether a nest reads rows of a table, and writes to them or elsewhere."""
-        affine = self._affine(version.loop, version.counters, _unread, _unscanned if self._scans else None)
+        affine = self._whole(version.loop, version.counters)
         linear = [access for access in self._accesses(version.loop) if self._is_linear(affine, access)]
         rows = any(affine.is_row(affine.root(access.pointer)) for access in linear)
         return rows and any(access.writes for access in linear)
@@ -263,9 +267,8 @@ class Hoisting:
         """What is written by way of a table is demanded to lie elsewhere than what has been read in front."""
         at, room = affine.at, self._variable(2 * len(slots))
         for number, slot in enumerate(slots):
-            at.store(slot.first, at.offset(room, 16 * number), 8)
-            behind = at.binary("add", slot.last, const_int(T.I64, slot.size))
-            at.store(behind, at.offset(room, 16 * number + 8), 8)
+            for word, end in enumerate(_ends(at, slot)):
+                at.store(end, at.offset(room, 16 * number + 8 * word), 8)
         words = [*self._words(affine, rows), room, const_int(T.I64, len(slots))]
         apart = self._provenance.runtime.call(at, "rows_apart", *words)
         affine.demand(lambda at: at.icmp("ne", apart, const_int(T.I32, 0)))
@@ -333,9 +336,7 @@ class Hoisting:
         if not isinstance(write, Range):
             mine, its = self._range(at, slot.place)[0], self._range(at, write)[0]
             return at.binary("and", at.icmp("ne", mine, its), at.icmp("ne", its, _ZERO))
-        behind = at.binary("add", write.last, const_int(T.I64, write.size))
-        before = at.icmp("ule", at.binary("add", slot.last, const_int(T.I64, slot.size)), write.first)
-        return at.binary("or", before, at.icmp("ule", behind, slot.first))
+        return lie_apart(at, _ends(at, slot), _ends(at, write))
 
     @cached_property
     def is_quick(self) -> Value:
