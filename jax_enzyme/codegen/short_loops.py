@@ -88,12 +88,11 @@ def _innermost(module: Module, recurrences: Recurrences, layout: DataLayout) -> 
         if body > _LOCAL_INSTRUCTIONS or is_spoken_of(module, loop.latches[0].terminator):
             continue  # before any time is spent on how often it runs
         is_local = _goes_over_locals(layout, loop)
-        left = _left(loop) if body <= _INSTRUCTIONS else body
         again = recurrences.repeats(loop) if is_local or body <= _INSTRUCTIONS else None
         if again is None or again < 0:
             continue
         most = _INNER_ITERATIONS if loop.parent is not None and len(loop.blocks) == 1 else _ITERATIONS
-        if again < most and (again + 1) * left <= _INSTRUCTIONS:
+        if again < most and body <= _INSTRUCTIONS and (again + 1) * _left(loop) <= _INSTRUCTIONS:
             short.add(loop)
         elif is_local and again < LONG and (again + 1) * body <= _LOCAL_INSTRUCTIONS:
             local.add(loop)
