@@ -66,22 +66,22 @@ def _moved_together(at: Builder, declarations: Declarations, match: re.Match[str
     return found if match["how"] == "compress" else at.pack(kind, taken)
 
 
-def _addresses(at: Builder, base: Value, indices: Value, scale: Value, count: int) -> Value:
-    by = int_value(scale)
-    assert by is not None
+def _addresses(at: Builder, base: Value, indices: Value, scale: int, count: int) -> Value:
     places: list[Value] = []
     for lane in range(count):
         index = at.extract_element(indices, lane)
         wide = index if index.type == T.I64 else at.cast("sext", index, T.I64)
-        places.append(at.gep(T.I8, base, [at.binary("mul", wide, const_int(T.I64, by))]))
-    return at.pack(T.VectorType(len(places), T.PTR), places)
+        places.append(at.gep(T.I8, base, [at.binary("mul", wide, const_int(T.I64, scale))]))
+    return at.pack(T.VectorType(count, T.PTR), places)
 
 
-def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
-    """Two `float` by indices of 64 bits come in a vector of four, the others zero; of four indices of 32 bits two
-    `double` need two."""
-    old, base, indices, mask, scale = call.arguments
-    kind, used = vector(call), min(vector(call).count, vector(indices).count)
+def gathered(
+    at: Builder, declarations: Declarations, old: Value, base: Value, indices: Value, mask: Value, scale: int
+) -> Value:
+    """Lanes from where a mask of truths has them, of `old` elsewhere. Two `float` by indices of 64 bits come in a
+    vector of four, the others zero; of four indices of 32 bits two `double` need two."""
+    kind = vector(old)
+    used = min(kind.count, vector(indices).count)
     part, lanes = T.VectorType(used, kind.element), list(range(used))
     addresses, mask = _addresses(at, base, indices, scale, used), _first(at, mask, used)
     type_ = T.FunctionType(part, (addresses.type, mask.type, part))
@@ -93,14 +93,25 @@ def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], cal
 
 def _first(at: Builder, value: Value, used: int) -> Value:
     """The first lanes of a vector."""
-    return value if vector(value).count == used else at.shuffle(value, value, list(range(used)))
+    return value if vector(value).count == used else at.shuffle(value, None, list(range(used)))
+
+
+def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    old, base, indices, mask, scale = call.arguments
+    return gathered(at, declarations, old, base, indices, mask, _scale(scale))
+
+
+def _scale(value: Value) -> int:
+    found = int_value(value)
+    assert found is not None
+    return found
 
 
 def _scattered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> None:
     base, mask, indices, value, scale = call.arguments
     used = min(vector(value).count, vector(indices).count)
     value, mask = _first(at, value, used), _first(at, mask, used)
-    kind, addresses = vector(value), _addresses(at, base, indices, scale, used)
+    kind, addresses = vector(value), _addresses(at, base, indices, _scale(scale), used)
     type_ = T.FunctionType(T.VOID, (kind, addresses.type, mask.type))
     name = f"llvm.masked.scatter.{overload(kind)}.v{kind.count}p0"
     at.call(declarations.function(name, type_), [value, addresses, mask])
@@ -117,7 +128,7 @@ def _rounds_to_whole(call: I.Call) -> bool:
     return how is not None and how >> 4 == 0 and how & 7 in _DIRECTIONS
 
 
-def alternating(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+def multiplied(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     """Products less a third number in even lanes, and plus it in odd ones."""
     x, y, z = call.arguments[:3]
     count = vector(call).count
@@ -148,7 +159,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Callable[[I.Call], bool], Lowering], ...] =
     (re.compile(r"mask\.gather\.?(?:[dq]p[sdiq]\.512|3(?:div|siv)\d\.(?:df|di|sf|si))"), lambda _: True, _gathered),
     (re.compile(r"mask\.scatter\.?(?:[dq]p[sdiq]\.512|(?:div|siv)\d\.(?:df|di|sf|si))"), lambda _: True, _scattered),
     (re.compile(r"mask\.rndscale\.p[sd]\.(?:128|256|512)"), _rounds_to_whole, _rounded),
-    (re.compile(r"vfmaddsub\.p[sd]\.512"), _rounds_as_usual, alternating),
+    (re.compile(r"vfmaddsub\.p[sd]\.512"), _rounds_as_usual, multiplied),
     (re.compile(r"mask\.cvtpd2ps\.512"), _rounds_as_usual, _narrowed),
     (re.compile(r"pternlog\.[dq]\.(?:128|256|512)"), lambda _: True, _by_bits),
 )

@@ -25,7 +25,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantSplat, InlineAsm, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.transform.rewriting import Change, rewrite
-from jax_enzyme.transform.x86_masks import Lowering, alternating, each, masked_lowering, vector
+from jax_enzyme.transform.x86_masks import Lowering, each, gathered, masked_lowering, multiplied, vector
 
 _PREFIX = "llvm.x86."
 _PER_BLOCK = 16
@@ -284,26 +284,7 @@ def _stored(at: Builder, declarations: Declarations, match: re.Match[str], call:
 
 def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     old, base, indices, mask, how = call.arguments
-    kind = vector(call)
-    signs = _signs(at, declarations, mask)
-    scale = const_int(T.I64, _choice(how))
-    used = min(kind.count, vector(indices).count)
-    places: list[Value] = []
-    for lane in range(used):
-        index = at.extract_element(indices, lane)
-        wide = index if index.type == T.I64 else at.cast("sext", index, T.I64)
-        places.append(at.gep(T.I8, base, [at.binary("mul", wide, scale)]))
-    addresses = at.pack(T.VectorType(used, T.PTR), places)
-    part = T.VectorType(used, kind.element)
-    lanes = range(used)
-    name = f"llvm.masked.gather.{overload(part)}.v{used}p0"
-    type_ = T.FunctionType(part, (addresses.type, T.VectorType(used, T.I1), part))
-    whole = used == kind.count
-    arguments = [addresses, *(v if whole else at.shuffle(v, None, lanes) for v in (signs, old))]
-    result = at.call(declarations.function(name, type_), arguments)
-    if whole:
-        return result
-    return at.shuffle(result, zero(part), [*lanes, *(used for _ in range(kind.count - used))])
+    return gathered(at, declarations, old, base, indices, _signs(at, declarations, mask), _choice(how))
 
 
 def _permuted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -373,7 +354,7 @@ _TABLE: Mapping[re.Pattern[str], Lowering] = {
         ("(?:avx.vpermilvar.@(?:.256)?|avx2.(?P<operation>permps))", _permuted),
         ("(?:sse2.cvt(?:pd2ps|sd2ss)|avx.cvt.pd2.ps.256)", _narrowed),
         ("(?:sse41.ptest|avx.(?:ptest|(?P<lanes>vtest)))(?P<what>z|c|nzc)(?:.@)?(?:.256)?", _tested),
-        ("fma.vfmaddsub.@(?:.256)?", alternating),
+        ("fma.vfmaddsub.@(?:.256)?", multiplied),
         ("sse41.insertps", _inserted),
         ("(?:sse3|avx).ldu.dq(?:.256)?", _loaded_whole),
     )
