@@ -117,11 +117,10 @@ def _units(constructor: Function) -> list[Function]:
 def _sorted(root: Function, units: Sequence[Function], named: _Named) -> tuple[list[Function], list[Function]]:
     """The constructors that the kernel needs: those that every call runs, and those that run once."""
     inside: list[Function] = []
-    known: dict[Value, set[Value]] = {}
     while True:
         kernel = named.mentioned(root, *inside)
         used = _used(kernel, units, named)
-        now = [u for u in used if not _may_run_once(u, kernel, known, named)]
+        now = [u for u in used if not _may_run_once(u, kernel, named)]
         if now == inside:
             return inside, [u for u in used if u not in inside]
         inside = now
@@ -149,6 +148,13 @@ class _Named:
         found = self.reached(*functions)
         return {v for v in found if isinstance(v, GlobalVariable) and not v.is_constant and v.initializer}
 
+    @remembered
+    def by_constants(self, function: Function) -> set[Value]:
+        """What the constants of a function lead to, but for functions that it names itself."""
+        constants = {v for i in function.instructions() for v in i.operands if isinstance(v, _NAMING)}
+        return set[Value]().union(*map(self.reached, constants))
+
+    @remembered
     def reached(self, *values: Value) -> set[Value]:
         """Functions with bodies and variables to which constants lead."""
         found = reached(values, self._by)
@@ -179,29 +185,17 @@ def _hidden_uses(root: Function, units: Sequence[Function], named: _Named) -> bo
     return bool(named.variables(*(f for f in taken if isinstance(f, Function))))
 
 
-def _may_run_once(unit: Function, kernel: set[Function], known: dict[Value, set[Value]], named: _Named) -> bool:
-    """Whether it makes numbers that the kernel only reads: it calls nothing that it does not say, but mathematics.
-    `known` is filled with what functions of the kernel and constants in them lead to."""
+def _may_run_once(unit: Function, kernel: set[Function], named: _Named) -> bool:
+    """Whether it makes numbers that the kernel only reads: it calls nothing that it does not say, but mathematics."""
     own = named.mentioned(unit)
     calls = [i for f in own for i in f.instructions() if isinstance(i, I.CallBase)]
     if any(not isinstance(c.callee, Function) for c in calls) or any(_opaque(c.callee) for c in calls):
         return False
     variables = named.variables(unit)
     for function in kernel - own:
-        if function not in known:
-            _follow(function, known, named)
-        if not variables.isdisjoint(known[function]) and not _only_reads(function, variables, known):
+        if not variables.isdisjoint(named.by_constants(function)) and not _only_reads(function, variables, named):
             return False
     return True
-
-
-def _follow(function: Function, known: dict[Value, set[Value]], named: _Named) -> None:
-    """Finds what the constants of a function lead to, each of them and all."""
-    found = known[function] = set[Value]()
-    for constant in {v for i in function.instructions() for v in i.operands if isinstance(v, _NAMING)}:
-        if constant not in known:
-            known[constant] = named.reached(constant)
-        found |= known[constant]
 
 
 def _opaque(callee: Value) -> bool:
@@ -213,11 +207,11 @@ def _opaque(callee: Value) -> bool:
     return not T.is_float(kind.result) or not all(T.is_float(t) or T.is_int(t) for t in kind.parameters)
 
 
-def _only_reads(function: Function, variables: set[Value], known: dict[Value, set[Value]]) -> bool:
-    """Whether a function does nothing but load from variables; `known` is what each constant leads to."""
+def _only_reads(function: Function, variables: set[Value], named: _Named) -> bool:
+    """Whether a function does nothing but load from variables."""
     pointers: set[Value] = set()
     for instruction in function.instructions():
-        reached = set[Value]().union(*(known[v] for v in instruction.operands if isinstance(v, _NAMING)))
+        reached = set[Value]().union(*(named.reached(v) for v in instruction.operands if isinstance(v, _NAMING)))
         if variables.isdisjoint(reached) and pointers.isdisjoint(instruction.operands):
             continue
         through_table = any(isinstance(v, GlobalVariable) and v.is_constant for v in reached)
@@ -279,7 +273,8 @@ def _destroy_at_the_end(module: Module, root: Function, inside: Sequence[Functio
 
         return change
 
-    order = dict.fromkeys(f for u in [*inside, root] for f in sorted(_Named().mentioned(u), key=lambda f: f.name))
+    named = _Named()
+    order = dict.fromkeys(f for u in [*inside, root] for f in sorted(named.mentioned(u), key=lambda f: f.name))
     for function in order:
         rewrite(function, change_of)
     for block in [b for b in root.blocks if isinstance(b.terminator, I.Return)]:
