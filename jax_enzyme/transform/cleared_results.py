@@ -11,18 +11,17 @@ its tangent or adjoint would be taken for what goes with the result, or with an 
 
 from __future__ import annotations
 
-import re
-
+from jax_enzyme.analysis.flow import is_opaque_call
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.objects import call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Module, declared_callee
 from jax_enzyme.ir.reader_types import TypeReader
+from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.declare import Declarations
 
-_RETURNED = re.compile(r"sret\((.*)\)$")
+_RETURNED = "sret("
 
 
 def clear_results(module: Module) -> None:
@@ -30,14 +29,19 @@ def clear_results(module: Module) -> None:
     layout = DataLayout(module)
     for function in list(module.functions.values()):
         for block in function.blocks:
-            calls = [i for i in block.instructions if isinstance(i, I.CallBase) and _is_unknown(i)]
-            for call in calls:
-                for index, words in enumerate(call.parameter_attributes[:2]):
-                    if (found := next(filter(None, map(_RETURNED.match, words)), None)) is not None:
-                        size = const_int(T.I64, layout.alloc_size(TypeReader(found[1]).type()))
-                        at = Builder.before(block, call)
-                        Declarations(module).memory(at, "memset", call.operands[index], const_int(T.I8, 0), size)
+            for call in [i for i in block.instructions if isinstance(i, I.CallBase)]:
+                returned = _returned(call)
+                if returned is not None and declared_callee(call) is not None and is_opaque_call(call):
+                    pointer, type_ = returned
+                    size = const_int(T.I64, layout.alloc_size(type_))
+                    at = Builder.before(block, call)
+                    Declarations(module).memory(at, "memset", pointer, const_int(T.I8, 0), size)
 
 
-def _is_unknown(call: I.CallBase) -> bool:
-    return declared_callee(call) is not None and call_effect(call) is None and called_routine(call) is None
+def _returned(call: I.CallBase) -> tuple[Value, T.Type] | None:
+    """Where a call returns its result in memory, one of the first two pointers, and of which type that is."""
+    for pointer, words in zip(call.arguments[:2], call.parameter_attributes, strict=False):
+        for word in words:
+            if word.startswith(_RETURNED):
+                return pointer, TypeReader(word[len(_RETURNED) : -1]).type()
+    return None
