@@ -158,9 +158,11 @@ class _Compared:
         sizes = self._size[first[0]], self._size[second[0]]
         stride = gcd(*np.unique(self._stride[np.append(first, second)]).tolist())
         is_told = sum(sizes) <= stride and len(first) * len(second) <= _MOST_PAIRS
-        left = self._address % stride if is_told else np.zeros_like(self._address)
-        columns = (self._thread, self._token, self._turn, left)
-        one, other = (np.unique(np.stack([c[rows] for c in columns], 1), axis=0) for rows in (first, second))
+        rows = [
+            (self._thread[n], self._token[n], self._turn[n], self._address[n] % stride if is_told else np.zeros_like(n))
+            for n in (first, second)
+        ]
+        one, other = (np.unique(np.stack(columns, 1), axis=0) for columns in rows)
         thread, token, turn, place = (one[:, n, None] for n in range(4))
         warps_differ = thread // _WARP != other[None, :, 0] // _WARP
         meets = (thread != other[None, :, 0]) & (warps_differ | (turn == other[None, :, 2]))
