@@ -13,6 +13,8 @@ from jax_enzyme.transform.rewriting import locate
 PREFIX = "__kmpc_"
 FORKS = (PREFIX + "fork_call", PREFIX + "fork_teams")
 """Calls of what a parallel region does."""
+REDUCE = PREFIX + "reduce"
+"""How calls begin with which threads join what each has reduced."""
 TEAM, TEAM_SIZE = "je_team", "je_team_size"
 LOCKING = (
     *("__kmpc_critical", "omp_set_lock", "omp_set_nest_lock", "omp_test_lock", "omp_test_nest_lock"),

@@ -33,11 +33,10 @@ from jax_enzyme.ir.marks import Marks, mark
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, declare, used_at, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import SECTION
-from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
+from jax_enzyme.transform.openmp.calls import REDUCE, calls_of
 from jax_enzyme.transform.openmp.sharing import Worksharing, catches
 from jax_enzyme.transform.rewriting import local, locate, redirect_phis
 
-_REDUCE = PREFIX + "reduce"
 _DECLARED = ".omp_combiner."
 _COUNT = "je_most_ranges"
 _RANGES, _FEWEST = 64, 16
@@ -80,6 +79,9 @@ def leave_whole(module: Module) -> None:
 
 def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
     loop, function = found.loop, found.function
+    calls = [(block, call) for block, call in calls_of(function, REDUCE) if _is_declared(call.arguments[5])]
+    if not calls:
+        return None
     before, branch = loop.preheader, loop.header.terminator
     ends = [edge for edge in loop.exit_edges if not catches(edge[1])]
     if before is None or len(loop.latches) != 1 or len(ends) != 1 or ends[0][0] is not loop.header:
@@ -95,10 +97,10 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
     inside = {i for block in loop.blocks for i in block.instructions}
     if any(isinstance(user, I.Store) and user in inside for user, _ in used[last]):
         return None
-    for block, call in calls_of(function, _REDUCE):
+    for block, call in calls:
         own, combine = _own(call, used), call.arguments[5]
         is_behind = loops.dominators.dominates(found.start, block) and loops.loop_of.get(block) is loop.parent
-        if not own or not is_behind or block in loop or not _is_declared(combine):
+        if not own or not is_behind or block in loop:
             continue
         are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
         if are_reduced and _can_be_copied(DataLayout(module), own):
@@ -158,13 +160,9 @@ def _is_reduced(
             return False
         makes.add(user)
     # It is written, and not read, or one call makes it.
-    return (
-        len(makes) == 1 if any(isinstance(m, I.CallBase) for m in makes) else all(map(_writes, makes)) and bool(makes)
-    )
-
-
-def _writes(instruction: I.Instruction) -> bool:
-    return isinstance(instruction, I.Store)
+    if any(isinstance(m, I.CallBase) for m in makes):
+        return len(makes) == 1
+    return bool(makes) and all(isinstance(m, I.Store) for m in makes)
 
 
 def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:

@@ -18,12 +18,12 @@ from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, InlineAsm, Value, int_value
-from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, WAITING, calls_of
+from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX, REDUCE, WAITING, calls_of
 
 _HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
 _TELLING = (*LOCKING, *WAITING, f"{PREFIX}ordered", f"{PREFIX}threadprivate_cached", "sched_getcpu", "gettid")
 """Calls behind which a thread may know what others do not."""
-_REDUCE, _ATOMICALLY = f"{PREFIX}reduce", 2
+_ATOMICALLY = 2
 
 
 class Synchronisation:
@@ -159,7 +159,7 @@ def _is_synchronisation(instruction: I.Instruction) -> bool:
 
 def _other_threads(function: Function) -> Iterable[BasicBlock]:
     """The blocks in which threads add to a reduction atomically, each for itself: not those of the only one."""
-    for block, call in calls_of(function, _REDUCE):
+    for block, call in calls_of(function, REDUCE):
         choice = block.terminator
         if isinstance(choice, I.Switch) and choice.operands[0] is call:
             ends = choice.targets[:1]
