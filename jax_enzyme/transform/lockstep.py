@@ -192,6 +192,8 @@ class _Rewriting:
         self._module = module
         self._root = root
         self._share = share
+        self._added_to = frozenset(share.added.values())
+        self._added_to_apart = frozenset(share.apart.values())
         self._width = share.width
         self._layout = DataLayout(module)
         self._declarations = Declarations(module)
@@ -419,9 +421,9 @@ class _Rewriting:
 
     def _load(self, at: Builder, load: I.Load) -> Value:
         pointer, site = load.operands[0], self._share.sites.get(load)
-        if load in self._share.added.values():
+        if load in self._added_to:
             self._loaded[load] = self._kept(load, at.load(load.type, self._first(pointer), load.align))
-        if load in self._share.added.values() or load in self._share.apart.values():
+        if load in self._added_to or load in self._added_to_apart:
             return ConstantSplat(self._vector(load.type), const_float(load.type, -0.0))
         if site is not None:
             return self._kept(load, at.load(self._vector(load.type), self._wide_address(at, pointer), load.align))

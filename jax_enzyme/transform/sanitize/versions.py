@@ -21,7 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.rewriting import phis, redirect_phis
 from jax_enzyme.transform.sanitize.affine import Counter, counter_of
 
 _MOST_INSTRUCTIONS = 600
@@ -59,8 +59,7 @@ class Version:
         Builder(ways).cond_br(const_int(T.I1, 0), start, self.start)
         Builder(start).br(_block(cloner.map[head]))
         self.choice.targets[0] = ways
-        for phi in phis(_block(cloner.map[head])):
-            phi.targets = [start if b is self.start else b for b in phi.targets]
+        redirect_phis(_block(cloner.map[head]), self.start, start)
         _lead_on(self.loop, self.blocks, cloner.map)
         place = function.blocks.index(self.start)
         function.blocks[place:place] = [ways, start, *blocks]
