@@ -4,12 +4,14 @@
     mpiexec -n 4 python examples/mpi_heat/heat.py
 
 The temperature at the end is seen; the conductivity of the wall is found by descent. Every process has its part of the
-line, and its part of the gradient, which is compared with that of the whole line in `jax.numpy`.
+line, and its part of the gradient, which is compared with that of the whole line in `jax.numpy`. The solver is in C
+and, where flang is, in Fortran.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -40,26 +42,28 @@ def whole(start: jax.Array, conductivity: jax.Array) -> jax.Array:
 
 
 def main() -> None:
-    misfit = je.kernel(
-        HERE / "heat.c",
-        "misfit",
-        "n: i32, steps: i32, start: f64[n], conductivity: f64[n], seen: f64[n], out sum: f64[]",
-        flags=(f"-I{sys.prefix}/include",),
-        libraries=("libmpi.so",),
-    )
+    signature = "n: {0}, steps: {0}, start: f64[n], conductivity: f64[n], seen: f64[n], out sum: f64[]"
+    flags = (f"-I{sys.prefix}/include",)
+    misfit = je.kernel(HERE / "heat.c", "misfit", signature.format("i32"), flags=flags, libraries=("libmpi.so",))
+    solvers = {"heat.c": misfit}
+    if shutil.which("flang-22"):
+        file, by_reference = HERE / "heat.f90", signature.format("i32[]")
+        solvers["heat.f90"] = je.kernel(file, "misfit", by_reference, libraries=("libmpi.so",))
     x = np.linspace(0, 1, POINTS)
     start, wall = np.sin(3 * np.pi * x) ** 2, np.where(abs(x - 0.6) < 0.15, 0.1, 0.4)
     seen = np.asarray(whole(start, wall))
     part = slice(RANK * POINTS // SIZE, (RANK + 1) * POINTS // SIZE)
 
+    guess = jnp.full(POINTS, 0.25)
+    expected = jax.grad(lambda guess: ((whole(start, guess) - seen) ** 2).sum())(guess)[part]
+    for name, solver in solvers.items():
+        found = jax.grad(solver, argnums=2)(STEPS, start[part], guess[part], seen[part])
+        assert np.allclose(found, expected, rtol=1e-11, atol=1e-13)
+        print(f"process {RANK} of {SIZE}, {name}: its part of the gradient is that of one process")
+
     @jax.jit
     def gradient(guess: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.value_and_grad(misfit, argnums=2)(STEPS, start[part], guess, seen[part])
-
-    guess = jnp.full(POINTS, 0.25)
-    expected = jax.grad(lambda guess: ((whole(start, guess) - seen) ** 2).sum())(guess)[part]
-    assert np.allclose(gradient(guess[part])[1], expected, rtol=1e-11, atol=1e-13)
-    print(f"process {RANK} of {SIZE}: its part of the gradient is that of one process")
 
     own = guess[part]
     first = last = gradient(own)[0]
