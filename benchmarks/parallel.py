@@ -1,8 +1,11 @@
 """Loops on several threads: `python -m benchmarks.parallel [--norm] [--processor] [--rounds N]`.
 
 The same source with directives, by clang -O3 -fopenmp with one and two threads, and by us with `threads=1` and
-`threads=2`: value and gradient. Medians of wall times, interleaved; clang's program runs in a phase of its own, since
-the threads of its library look for work for a while after each region, on the cores that our threads need.
+`threads=2`: value and gradient. The gradient is that of the kernel, for a cotangent that is given
+(`jax.vjp(kernel, x)[1](cotangent)` under `jax.jit`): what a loss around it costs is JAX's, and on one thread (in LBM the
+sum of squares of 900,000 numbers takes as long as all else). Medians of wall times, interleaved; clang's program runs in a
+phase of its own, since the threads of its library look for work for a while after each region, on the cores that our
+threads need.
 `--processor`: the processor's time of all threads in place of wall time, on machines that others use as well; it says
 what sharing costs, and not what it gains. `--norm`: how time grows with n where the loop calls a function of all
 elements; there the processor's time on one thread.
@@ -57,7 +60,7 @@ class Yardstick:
 def _functions(source: str, threads: int) -> tuple[Callable[..., jax.Array], Callable[..., jax.Array]]:
     options = je.Options(threads=threads)
     kernel = je.kernel(source, "k", _SIGNATURE, lang="c", flags=("-fopenmp",), options=options)
-    return jax.jit(kernel), jax.jit(jax.grad(lambda x: jnp.sum(kernel(x) ** 2)))
+    return jax.jit(kernel), jax.jit(lambda x, cotangent: jax.vjp(kernel, x)[1](cotangent)[0])
 
 
 def _medians(calls: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]) -> dict[str, float]:
@@ -75,16 +78,16 @@ def _medians(calls: dict[str, Callable[[], object]], rounds: int, clock: Callabl
 def _row(label: str, source: str, n: int, folder: Path, rounds: int, clock: Callable[[], float]) -> float:
     """Prints the times of one kernel; the speed-up of its gradient."""
     x = np.random.default_rng(1).uniform(0.5, 1.5, n)
-    given = jnp.asarray(x)
+    given, cotangent = jnp.asarray(x), jnp.asarray(np.cos(x))
     clang = Yardstick(source, folder)
     (value1, grad1), (value2, grad2) = _functions(source, 1), _functions(source, 2)
     np.testing.assert_allclose(value1(x), clang.call(x, 2), rtol=1e-8)
-    assert np.array_equal(grad1(x), grad2(x))
+    assert np.array_equal(grad1(given, cotangent), grad2(given, cotangent))
     ms = _medians({"clang 1": lambda: clang.call(x, 1), "clang 2": lambda: clang.call(x, 2)}, rounds, clock)
     time.sleep(_SPINNING)
     calls: dict[str, Callable[[], object]] = {
         "ours 1": lambda: value1(given), "ours 2": lambda: value2(given),
-        "grad 1": lambda: grad1(given), "grad 2": lambda: grad2(given),
+        "grad 1": lambda: grad1(given, cotangent), "grad 2": lambda: grad2(given, cotangent),
     }  # fmt: skip
     ms |= _medians(calls, rounds, clock)
     times = ((ms[f"{w} 1"], ms[f"{w} 2"]) for w in ("clang", "ours", "grad"))
@@ -108,12 +111,12 @@ def norm(rounds: int) -> None:
         for n in (4_000, 8_000, 16_000, 32_000):
             x = np.random.default_rng(1).uniform(0.5, 1.5, n)
             value, gradient = _functions(NORM, 1)
-            given = jnp.asarray(x)
+            given, cotangent = jnp.asarray(x), jnp.asarray(np.cos(x))
             np.testing.assert_allclose(value(x), clang.call(x, 1))
             calls: dict[str, Callable[[], object]] = {
                 "clang": lambda x=x: clang.call(x, 1),
                 "ours": lambda f=value, x=given: f(x),
-                "gradient": lambda f=gradient, x=given: f(x),
+                "gradient": lambda f=gradient, x=given, c=cotangent: f(x, c),
             }
             ms = _medians(calls, rounds, time.process_time)
             print(f"{n:8}" + "".join(f"{ms[w]:12.3f}" for w in calls))
