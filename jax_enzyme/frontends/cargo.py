@@ -11,6 +11,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
@@ -113,7 +114,7 @@ def _compiled(folder: Path, words: Sequence[str], rustflags: Sequence[str]) -> t
 
 
 def _stand_ins(folder: Path, words: Sequence[str], beside: Path) -> list[str]:
-    """The words with which cargo takes copies of packages, made in `beside`, that have a root of ours."""
+    """The words with which cargo takes packages of ours, made in `beside`, for those of other roots."""
     cargo = words[: words.index("build")]
     asked = [*cargo, "metadata", "--offline", "--format-version=1", f"--filter-platform={host()}"]
     chosen = iter(_told_apart(words)[0])
@@ -125,13 +126,36 @@ def _stand_ins(folder: Path, words: Sequence[str], beside: Path) -> list[str]:
     packages = json.loads(result.stdout)["packages"] if not result.returncode else []
     places: list[str] = []
     for package in (package for package in packages if package["name"] in _STAND_INS):
-        own = Path(package["manifest_path"]).parent
-        copy = beside / f"{package['name']}-{package['version']}"
-        shutil.copytree(own, copy)
-        library = next(target for target in package["targets"] if "lib" in target["kind"])
-        shutil.copyfile(_STAND_INS[package["name"]], copy / Path(library["src_path"]).relative_to(own))
-        places.append(str(copy))
+        place = beside / f"{package['name']}-{package['version']}"
+        (place / "src").mkdir(parents=True)
+        (place / MANIFEST).write_text(_manifest_like(package))
+        shutil.copyfile(_STAND_INS[package["name"]], place / "src" / "lib.rs")
+        places.append(str(place))
     return [f"--config=paths={json.dumps(places)}"] if places else []
+
+
+def _manifest_like(package: dict[str, Any]) -> str:
+    """The manifest of a package of this name, version and features, which depends on the same ones: the project's lock
+    file stays as it is. A copy of its own would do for packages of a registry alone: in a checkout it may inherit."""
+    lines = ["[package]", *(f"{key} = {json.dumps(package[key])}" for key in ("name", "version")), 'edition = "2021"']
+    lines += ["[features]", *(f"{json.dumps(name)} = {json.dumps(on)}" for name, on in package["features"].items())]
+    for needed in package["dependencies"]:
+        if needed["kind"] == "dev":
+            continue
+        above = f"target.{json.dumps(needed['target'])}." if needed["target"] else ""
+        kind = "build-dependencies" if needed["kind"] == "build" else "dependencies"
+        told = {
+            "package": needed["name"],
+            "version": needed["req"],
+            "optional": needed["optional"],
+            "features": needed["features"],
+            "default-features": needed["uses_default_features"],
+            "path": needed.get("path"),
+            "registry-index": needed["registry"],
+        }
+        lines += [f"[{above}{kind}.{json.dumps(needed['rename'] or needed['name'])}]"]
+        lines += [f"{key} = {json.dumps(value)}" for key, value in told.items() if value is not None]
+    return "\n".join(lines)
 
 
 def _told_apart(flags: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -96,20 +97,30 @@ pub unsafe extern "C" fn k(n: i32, x: *const f64, y: *mut f64) -> f64 {
 
 
 def test_a_static_library_with_the_loops_of_rayon(workspace: Path) -> None:
-    """In place of the crate that starts threads (here one that does not compile), ours does all at once, in order."""
-    vendored, library = workspace / "vendor" / "rayon-core", workspace / "app" / "src"
-    for folder in (vendored / "src", library / "plumbing"):
+    """In place of the crate that starts threads (here one that does not compile, of a checkout: its manifest inherits
+    from one above), ours does all at once, in order; the project's lock file stays as it is."""
+    checkout, library = workspace / "checkout" / "core", workspace / "app" / "src"
+    for folder in (checkout / "src", library / "plumbing"):
         folder.mkdir(parents=True)
-    (vendored / "Cargo.toml").write_text('[package]\nname = "rayon-core"\nversion = "1.12.1"\nedition = "2021"\n')
-    (vendored / ".cargo-checksum.json").write_text('{"files": {}, "package": null}')
-    (vendored / "src" / "lib.rs").write_text('compile_error!("threads");\n')
+    (checkout.parent / "Cargo.toml").write_text(
+        '[workspace]\nmembers = ["core"]\n[workspace.package]\nedition = "2021"\n[workspace.dependencies]\nmini = "1"\n'
+    )
+    (checkout / "Cargo.toml").write_text(
+        '[package]\nname = "rayon-core"\nversion = "1.12.1"\nedition.workspace = true\n'
+        '[dependencies]\nmini = { workspace = true, optional = true }\n[features]\nspin = ["dep:mini"]\n'
+        "[target.'cfg(unix)'.dependencies]\nmini.workspace = true\n"
+    )
+    (checkout / "src" / "lib.rs").write_text('compile_error!("threads");\n')
+    with (workspace / "Cargo.toml").open("a") as manifest:
+        manifest.write('exclude = ["checkout"]\n[patch.crates-io]\nrayon-core = { path = "checkout/core" }\n')
     (workspace / "app" / "Cargo.toml").write_text(
         '[package]\nname = "app"\nedition = "2021"\n[lib]\ncrate-type = ["staticlib"]\n'
         '[dependencies]\nrayon-core = { version = "1", optional = true }\n[features]\nparallel = ["rayon-core"]\n'
     )
     (library / "lib.rs").write_text(_PARALLEL)
     (library / "plumbing" / "mod.rs").write_text("pub fn cuts() -> usize { rayon_core::current_num_threads() }\n")
-    flags = ("--features=parallel", "-p", "app")
+    flags = ("--features=parallel", "-p", "app", "--locked")
+    subprocess.run(("cargo", "generate-lockfile", "--offline"), cwd=workspace, check=True, capture_output=True)
     kernel = je.kernel(workspace, "k", "n: i32, x: f64[n], out y: f64[n] -> f64", flags=flags)
     x = np.linspace(0.1, 0.9, 7)
     value, y = kernel(x)
