@@ -381,6 +381,42 @@ def test_a_loop_without_anything_to_reduce_is_joined_once() -> None:
     np.testing.assert_array_equal(kernel.run((), [X])[0], np.full(13, X[0]))  # and not NaN, of infinity less infinity
 
 
+SOME_OF_THEM = """
+#include <math.h>
+struct Sum {
+  double top, sum;
+  Sum &operator+=(double v) {
+    if (isinf(v)) return *this;
+    if (v > top) { sum = sum * exp(top - v) + 1; top = v; } else sum += exp(v - top);
+    return *this;
+  }
+};
+static void join(Sum &a, const Sum &b) {
+  double top = fmax(a.top, b.top);
+  a = {top, a.sum * exp(a.top - top) + b.sum * exp(b.top - top)};
+}
+#pragma omp declare reduction(join : Sum : join(omp_out, omp_in)) initializer(omp_priv = Sum{-INFINITY, 0})
+extern "C" void k(int n, const double *x, double *y) {
+  Sum s{-INFINITY, 0}, none{-INFINITY, 0};
+#pragma omp parallel for reduction(join : s)
+  for (int i = 0; i < n; i++) if (x[i] > -9) { Sum &r = s; (r += x[i] > 0 ? x[i] : -INFINITY) += x[i] * x[i]; }
+#pragma omp parallel for reduction(join : none)
+  for (int i = 0; i < n; i++) none += x[i] > 9 ? x[i] : -INFINITY;
+  *y = s.top + log(s.sum) + none.sum;
+}"""
+
+
+def test_what_no_iteration_reduced_is_joined_with_nothing() -> None:
+    """Ranges of a loop, and all of one: infinity less infinity is no number."""
+    x = np.linspace(0.2, 1.7, 200)
+    x[:70] = x[170:] = -10
+    x[90:110] = -1.5
+    kernel = native(SOME_OF_THEM, "k", "n: i32, x: f64[n], out y: f64[]", {"n": 200}, lang="c++", flags=("-fopenmp",))
+    kept, over = x[x > 0], x[x > -9] ** 2
+    np.testing.assert_allclose(kernel.run((), [x])[0], np.log(np.exp(kept).sum() + np.exp(over).sum()), rtol=1e-14)
+    agree(three_way(kernel, [x]))
+
+
 def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     signature = "n: i32[], x: f64[n], out y: f64[n]"
     flags = ("-fopenmp", "-fopenmp-version=52")  # which knows `loop bind(parallel)`

@@ -14,8 +14,8 @@
               __kmpc_reduce_nowait(..., &best, combine)
 
 That is what a team of so many threads does, which OpenMP allows: what the program declares says how parts are joined,
-and that nobody could tell from the loop. A single range is joined with nothing: of two that are `none` some programs
-make NaN. Each range has its own number, record or array, in derivatives too; of each scalar in a record the parts are
+and that nobody could tell from the loop. Of two that are `none` some programs make NaN: a single range is joined with
+nothing, and what no iteration wrote to (`touched`) with nothing either. Each range has its own number, record or array, in derivatives too; of each scalar in a record the parts are
 an array, so that what does not vary lies by itself. Loops are those of clang, before anything is optimised.
 """
 
@@ -35,7 +35,8 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import SECTION
 from jax_enzyme.transform.openmp.calls import REDUCE, calls_of
 from jax_enzyme.transform.openmp.sharing import Worksharing, catches
-from jax_enzyme.transform.rewriting import local, locate, redirect_phis
+from jax_enzyme.transform.openmp.touched import FLAG, tell_writes
+from jax_enzyme.transform.rewriting import local, locate, redirect_phis, replace_operands
 
 _DECLARED = ".omp_combiner."
 _COUNT = "je_most_ranges"
@@ -49,7 +50,8 @@ _MOST_SCALARS = 64
 @dataclass(frozen=True)
 class _Reduced:
     """A loop that runs while its `counter` is not past `last`, compared as `sign` says (s or u), and the variables of a
-    thread's `own` that it reduces, with the function that joins two lists of them."""
+    thread's `own` that it reduces, with the function that joins two lists of them, and the `call` behind which a
+    thread's own are joined with the program's if it says 1."""
 
     found: Worksharing
     before: BasicBlock
@@ -59,6 +61,7 @@ class _Reduced:
     sign: str
     own: tuple[I.Alloca, ...]
     combine: Value
+    call: I.CallBase
 
 
 def cut_declared(module: Module, found: Worksharing, marks: Marks) -> None:
@@ -104,7 +107,7 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
             continue
         are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
         if are_reduced and _can_be_copied(DataLayout(module), own):
-            return _Reduced(found, before, ends[0][1], counter, last, sign, own, combine)
+            return _Reduced(found, before, ends[0][1], counter, last, sign, own, combine, call)
     return None
 
 
@@ -179,16 +182,20 @@ def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:
 def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
     layout = DataLayout(module)
+    touched = tell_writes(module, function, loop, own)
     start, end, join, each, joined = (
         BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "join", "part", "joined")
     )
+    flagged = [BasicBlock(name=f"omp.range.{n}") for n in ("told", "alone", "both", "next")] if touched else []
+    told, alone, both, following = flagged or [each] * 4
     place = function.blocks.index(loop.header)
     function.blocks.insert(place, start)
     at = function.blocks.index(reduced.behind)
-    function.blocks[at:at] = [end, join, each, joined]
+    function.blocks[at:at] = [end, join, each, *flagged, joined]
     scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
     parts = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
     piece = [local(function, v.allocated_type) for v in own]
+    flags = local(function, T.ArrayType(_RANGES, FLAG))
 
     def places(at: Builder, variables: Sequence[Value]) -> list[Value]:
         return [at.offset(variables[n], offset) for n, offset, _ in scalars]
@@ -225,6 +232,8 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     at = Builder(start)
     turn = at.phi(T.I64, [(const_int(T.I64, 0), reduced.before)])
     store(at, none, places(at, own))
+    if touched is not None:
+        at.store(const_int(FLAG, 0), touched)
     done = at.binary("mul", turn, length)
     here = at.binary("add", first, at.narrow(done, type_))
     most = at.least(at.binary("sub", total, done), length)
@@ -236,27 +245,62 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     leave.targets = [end if t is reduced.behind else t for t in leave.targets]
     at = Builder(end)
     store(at, loaded(at, places(at, own)), places_of_part(at, turn))
+    if touched is not None:
+        at.store(at.load(FLAG, touched), at.gep(FLAG, flags, [turn]))
     at.count_on(turn, start, count, join)
 
-    # All together.
+    # All together: of two that iterations wrote to both, else the one that they did, if any.
     at = Builder(join)
     at.store(last, reduced.last)
     store(at, loaded(at, places_of_part(at, const_int(T.I64, 0))), places(at, own))
     lists = [local(function, T.ArrayType(len(own), T.PTR)) for _ in range(2)]
+    if touched is not None:
+        at.store(at.load(FLAG, flags), touched)
     at.cond_br(at.icmp("ult", one, count), each, joined)
     at = Builder(each)
     number = at.phi(T.I64, [(one, join)])
+    if touched is not None:
+        at.cond_br(_is_set(at, at.gep(FLAG, flags, [number])), told, following)
+        at = Builder(told)
+        at.cond_br(_is_set(at, touched), both, alone)
+        at = Builder(alone)
+        store(at, loaded(at, places_of_part(at, number)), places(at, own))
+        at.store(const_int(FLAG, 1), touched)
+        at.br(following)
+        at = Builder(both)
     store(at, loaded(at, places_of_part(at, number)), places(at, piece))
     for listed, variables in zip(lists, (own, piece), strict=True):
         for index, variable in enumerate(variables):
             at.store(variable, at.offset(listed, 8 * index))
     at.call(reduced.combine, lists)
+    if touched is not None:
+        at.br(following)
+        at = Builder(following)
     at.count_on(number, each, count, joined)
-    Builder(joined).br(reduced.behind)
+    at = Builder(joined)
+    at.br(reduced.behind)
     redirect_phis(reduced.behind, loop.header, joined)
-    for block in (start, end, join, each, joined):
+    for block in (start, end, join, each, *flagged, joined):
         locate(leave, block.instructions)
     mark(module, end.terminator, marks)
+    if touched is not None:
+        _join_if_set(function, reduced.call, touched)
+
+
+def _is_set(at: Builder, flag: Value) -> Value:
+    return at.icmp("ne", at.load(FLAG, flag), const_int(FLAG, 0))
+
+
+def _join_if_set(function: Function, call: I.CallBase, flag: Value) -> None:
+    """What a thread reduced is joined with the program's variables where a flag is set, in place."""
+    at = Builder(BasicBlock())
+    joins = at.cast("zext", _is_set(at, flag), call.type)
+    for block in function.blocks:
+        if call in block.instructions:
+            replace_operands([i for b in function.blocks for i in b.instructions], {call: joins})
+            behind = block.instructions.index(call) + 1
+            locate(call, at.block.instructions)
+            block.instructions[behind:behind] = at.block.instructions
 
 
 def _rounded_up(at: Builder, number: Value, divisor: Value) -> Value:
