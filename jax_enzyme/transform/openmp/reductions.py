@@ -15,8 +15,9 @@
 
 That is what a team of so many threads does, which OpenMP allows: what the program declares says how parts are joined,
 and that nobody could tell from the loop. Of two that are `none` some programs make NaN: a single range is joined with
-nothing, and what no iteration wrote to (`touched`) with nothing either. Each range has its own number, record or array, in derivatives too; of each scalar in a record the parts are
-an array, so that what does not vary lies by itself. Loops are those of clang, before anything is optimised.
+nothing, and neither is what no iteration wrote to (`touched`). Each range has its own number, record or array, in
+derivatives too; of each scalar in a record the parts are an array, so that what does not vary lies by itself. Loops are
+those of clang, before anything is optimised.
 """
 
 from __future__ import annotations
@@ -179,42 +180,72 @@ def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:
     return are_numbers and 0 < len(scalars) <= _MOST_SCALARS
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """Of the variables that a loop reduces each scalar (which variable, where in it, its type), the array that has one
+    of each range, and variables for a range's that is joined with those before; `touched`, where it is not certain,
+    tells whether iterations wrote to the variables, and `flags` whether those of each range did."""
+
+    own: tuple[I.Alloca, ...]
+    scalars: list[tuple[int, int, T.Type]]
+    arrays: list[Value]
+    piece: list[Value]
+    touched: Value | None
+    flags: Value
+
+    @classmethod
+    def of(cls, module: Module, function: Function, own: tuple[I.Alloca, ...], touched: Value | None) -> _Parts:
+        layout = DataLayout(module)
+        scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
+        arrays = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
+        piece = [local(function, v.allocated_type) for v in own]
+        return cls(own, scalars, arrays, piece, touched, local(function, T.ArrayType(_RANGES, FLAG)))
+
+    def load(self, at: Builder, variables: Sequence[Value]) -> list[Value]:
+        return [at.load(kind, place) for place, (_, _, kind) in zip(self._in(at, variables), self.scalars, strict=True)]
+
+    def store(self, at: Builder, values: list[Value], variables: Sequence[Value]) -> None:
+        for value, place in zip(values, self._in(at, variables), strict=True):
+            at.store(value, place)
+
+    def keep(self, at: Builder, number: Value) -> None:
+        """The variables are the part of this range."""
+        for value, place in zip(self.load(at, self.own), self._of(at, number), strict=True):
+            at.store(value, place)
+        if self.touched is not None:
+            at.store(at.load(FLAG, self.touched), at.gep(FLAG, self.flags, [number]))
+
+    def take(self, at: Builder, number: Value, variables: Sequence[Value]) -> None:
+        """The part of this range goes to variables."""
+        places = zip(self._of(at, number), self.scalars, strict=True)
+        self.store(at, [at.load(kind, place) for place, (_, _, kind) in places], variables)
+
+    def join(self, at: Builder, number: Value, combine: Value, lists: Sequence[Value]) -> None:
+        """The part of this range is joined with the variables."""
+        self.take(at, number, self.piece)
+        for listed, variables in zip(lists, (self.own, self.piece), strict=True):
+            for index, variable in enumerate(variables):
+                at.store(variable, at.offset(listed, 8 * index))
+        at.call(combine, lists)
+
+    def _in(self, at: Builder, variables: Sequence[Value]) -> list[Value]:
+        return [at.offset(variables[n], offset) for n, offset, _ in self.scalars]
+
+    def _of(self, at: Builder, number: Value) -> list[Value]:
+        return [at.gep(kind, array, [number]) for array, (_, _, kind) in zip(self.arrays, self.scalars, strict=True)]
+
+
 def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
-    layout = DataLayout(module)
-    touched = tell_writes(module, function, loop, own)
-    start, end, join, each, joined = (
-        BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "join", "part", "joined")
-    )
-    flagged = [BasicBlock(name=f"omp.range.{n}") for n in ("told", "alone", "both", "next")] if touched else []
-    told, alone, both, following = flagged or [each] * 4
-    place = function.blocks.index(loop.header)
-    function.blocks.insert(place, start)
-    at = function.blocks.index(reduced.behind)
-    function.blocks[at:at] = [end, join, each, *flagged, joined]
-    scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
-    parts = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
-    piece = [local(function, v.allocated_type) for v in own]
-    flags = local(function, T.ArrayType(_RANGES, FLAG))
-
-    def places(at: Builder, variables: Sequence[Value]) -> list[Value]:
-        return [at.offset(variables[n], offset) for n, offset, _ in scalars]
-
-    def places_of_part(at: Builder, number: Value) -> list[Value]:
-        return [at.gep(kind, part, [number]) for part, (_, _, kind) in zip(parts, scalars, strict=True)]
-
-    def loaded(at: Builder, pointers: list[Value]) -> list[Value]:
-        return [at.load(kind, pointer) for pointer, (_, _, kind) in zip(pointers, scalars, strict=True)]
-
-    def store(at: Builder, values: list[Value], pointers: list[Value]) -> None:
-        for value, pointer in zip(values, pointers, strict=True):
-            at.store(value, pointer)
+    parts = _Parts.of(module, function, own, tell_writes(module, function, loop, own))
+    start, end, joined = (BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "joined"))
+    function.blocks.insert(function.blocks.index(loop.header), start)
 
     # How many there are, and what each begins with.
     held = reduced.before.instructions.pop()
     at = Builder(reduced.before, None)
     known = len(reduced.before.instructions)
-    none = loaded(at, places(at, own))
+    none = parts.load(at, own)
     type_, one = reduced.counter.allocated_type, const_int(T.I64, 1)
     first, last = at.load(type_, reduced.counter), at.load(type_, reduced.last)
     some = at.icmp(f"{reduced.sign}le", first, last)
@@ -231,9 +262,9 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     # Each range.
     at = Builder(start)
     turn = at.phi(T.I64, [(const_int(T.I64, 0), reduced.before)])
-    store(at, none, places(at, own))
-    if touched is not None:
-        at.store(const_int(FLAG, 0), touched)
+    parts.store(at, none, own)
+    if parts.touched is not None:
+        at.store(const_int(FLAG, 0), parts.touched)
     done = at.binary("mul", turn, length)
     here = at.binary("add", first, at.narrow(done, type_))
     most = at.least(at.binary("sub", total, done), length)
@@ -244,47 +275,53 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     leave = loop.header.terminator
     leave.targets = [end if t is reduced.behind else t for t in leave.targets]
     at = Builder(end)
-    store(at, loaded(at, places(at, own)), places_of_part(at, turn))
-    if touched is not None:
-        at.store(at.load(FLAG, touched), at.gep(FLAG, flags, [turn]))
-    at.count_on(turn, start, count, join)
+    parts.keep(at, turn)
 
-    # All together: of two that iterations wrote to both, else the one that they did, if any.
-    at = Builder(join)
-    at.store(last, reduced.last)
-    store(at, loaded(at, places_of_part(at, const_int(T.I64, 0))), places(at, own))
-    lists = [local(function, T.ArrayType(len(own), T.PTR)) for _ in range(2)]
-    if touched is not None:
-        at.store(at.load(FLAG, flags), touched)
-    at.cond_br(at.icmp("ult", one, count), each, joined)
-    at = Builder(each)
-    number = at.phi(T.I64, [(one, join)])
-    if touched is not None:
-        at.cond_br(_is_set(at, at.gep(FLAG, flags, [number])), told, following)
-        at = Builder(told)
-        at.cond_br(_is_set(at, touched), both, alone)
-        at = Builder(alone)
-        store(at, loaded(at, places_of_part(at, number)), places(at, own))
-        at.store(const_int(FLAG, 1), touched)
-        at.br(following)
-        at = Builder(both)
-    store(at, loaded(at, places_of_part(at, number)), places(at, piece))
-    for listed, variables in zip(lists, (own, piece), strict=True):
-        for index, variable in enumerate(variables):
-            at.store(variable, at.offset(listed, 8 * index))
-    at.call(reduced.combine, lists)
-    if touched is not None:
-        at.br(following)
-        at = Builder(following)
-    at.count_on(number, each, count, joined)
-    at = Builder(joined)
-    at.br(reduced.behind)
+    # All together.
+    together = _joining(function, parts, reduced.combine, count, joined)
+    at.count_on(turn, start, count, together[0])
+    Builder(together[0], 0).store(last, reduced.last)
+    Builder(joined).br(reduced.behind)
     redirect_phis(reduced.behind, loop.header, joined)
-    for block in (start, end, join, each, *flagged, joined):
+    place = function.blocks.index(reduced.behind)
+    function.blocks[place:place] = [end, *together, joined]
+    for block in (start, end, *together, joined):
         locate(leave, block.instructions)
     mark(module, end.terminator, marks)
-    if touched is not None:
-        _join_if_set(function, reduced.call, touched)
+    if parts.touched is not None:
+        _join_if_set(function, reduced.call, parts.touched)
+
+
+def _joining(function: Function, parts: _Parts, combine: Value, count: Value, end: BasicBlock) -> list[BasicBlock]:
+    """The code in which the variables become what all ranges reduced, and which goes on to `end`: of two to which
+    iterations wrote it joins both, else it takes the one to which they did."""
+    join, each = (BasicBlock(name=f"omp.range.{n}") for n in ("join", "part"))
+    lists = [local(function, T.ArrayType(len(parts.own), T.PTR)) for _ in range(2)]
+    one = const_int(T.I64, 1)
+    at = Builder(join)
+    parts.take(at, const_int(T.I64, 0), parts.own)
+    if parts.touched is not None:
+        at.store(at.load(FLAG, parts.flags), parts.touched)
+    at.cond_br(at.icmp("ult", one, count), each, end)
+    at = Builder(each)
+    number = at.phi(T.I64, [(one, join)])
+    if parts.touched is None:
+        parts.join(at, number, combine, lists)
+        at.count_on(number, each, count, end)
+        return [join, each]
+    told, alone, both, following = (BasicBlock(name=f"omp.range.{n}") for n in ("told", "alone", "both", "next"))
+    at.cond_br(_is_set(at, at.gep(FLAG, parts.flags, [number])), told, following)
+    at = Builder(told)
+    at.cond_br(_is_set(at, parts.touched), both, alone)
+    at = Builder(alone)
+    parts.take(at, number, parts.own)
+    at.store(const_int(FLAG, 1), parts.touched)
+    at.br(following)
+    at = Builder(both)
+    parts.join(at, number, combine, lists)
+    at.br(following)
+    Builder(following).count_on(number, each, count, end)
+    return [join, each, told, alone, both, following]
 
 
 def _is_set(at: Builder, flag: Value) -> Value:

@@ -5,9 +5,9 @@
     after     for i: if (x[i] > 0) add.telling(&best, x[i], &touched)
               add.telling: if (better) { touched = 1; best->value = ... }
 
-What is written may be what was there before, so no comparison tells. Functions that are given the address get copies that
-are given the flag's as well; where an address goes elsewhere (into memory, to a function without a body) that is taken
-for a write. Code is that of clang before anything is optimised.
+What is written may be what was there before, so no comparison tells. Functions that are given the address get copies
+that are given the flag's as well; where an address goes elsewhere (into memory, to a function without a body) that is
+taken for a write. Code is that of clang before anything is optimised.
 """
 
 from __future__ import annotations
