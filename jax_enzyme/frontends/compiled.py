@@ -23,7 +23,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import is_zero
 
 _FORMAT = "3"
-"""Changes whenever the names of a module, or its parts, would be others."""
+"""Changes whenever the parts of a module would be others."""
 _SMALL = 20_000
 """Characters of a module up to which it does not pay to look for the part of it that is needed."""
 
@@ -38,8 +38,8 @@ class Compiled:
 
     @cached_property
     def names(self) -> Names:
-        """What the module defines and needs. Of a large one that is known, for the next function of it."""
-        found = names_once(self.ir) if self.is_large else linking.names(self.ir)
+        """What the module defines and needs."""
+        found = linking.names(self.ir)
         own = assembled(self.ir)
         return replace(found, defined=found.defined | own, strong=found.strong | own) if own else found
 
@@ -81,18 +81,6 @@ class Compiled:
     def external(self) -> list[str]:
         """The functions that it defines for others."""
         return symbols.external_functions(self.ir)
-
-
-def names_once(ir: str) -> Names:
-    """The names of a module, from the disk cache if it has been asked before: LLVM has to read all of it."""
-    cache = DiskCache.named("names")
-    key = digest(_FORMAT, ir)
-    entry = cache.get(key)
-    if entry is not None:
-        return Names.unpacked(entry.decode())
-    found = linking.names(ir)
-    cache.put(key, found.packed().encode())
-    return found
 
 
 def check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 
 import llvmlite.binding as llvm
 
 from jax_enzyme.classes import dataclass
-from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.keywords import LINKAGE, LOCAL
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.symbol_lines import Line, sizes, symbol_lines
 from jax_enzyme.ir.writer import has_debug_info, is_debug_version, to_text
 
 # Nothing stands in another module's way, or is looked for in one.
@@ -23,9 +23,10 @@ _UNITS, _FLAGS = "llvm.dbg.cu", "llvm.module.flags"
 _SEEN = frozenset("default hidden protected dllimport dllexport dso_local dso_preemptable".split())
 """Who sees a symbol outside of a shared library."""
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
-_STRONG = (llvm.Linkage.external,)
+_STRONG = ("external",)
+_SIZED = ("external", "common", "weak", "weak_odr")
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
-_REPLACED = (llvm.Linkage.common, llvm.Linkage.weak_any)
+_REPLACED = ("common", "weak")
 COMES_WITH = "je.comes_with."
 """A constant whose name begins so, and ends with that of a function, names what is needed where the function is a root:
 what its caller has to know, and it does not say itself."""
@@ -54,49 +55,35 @@ class Names:
     shared: frozenset[str]
     sizes: Mapping[str, int]
 
-    def packed(self) -> str:
-        """All of it as text."""
-        return json.dumps([dict(own) if isinstance(own, Mapping) else [*own] for own in vars(self).values()])
-
-    @staticmethod
-    def unpacked(text: str) -> Names:
-        """What was packed."""
-        functions, *sets, sizes = json.loads(text)
-        strong, defined, local, needed, shared = map(frozenset[str], sets)
-        return Names(tuple(functions), strong, defined, local, needed, shared, sizes)
-
 
 def names(program: str) -> Names:
-    """The names of a module. RuntimeError where it is none."""
-    return _names(native_from_text(program), program)
-
-
-def _names(module: llvm.ModuleRef, program: str) -> Names:
-    layout = llvm.create_target_data(module.data_layout)
+    """The names of a module."""
     functions: list[str] = []
-    sizes: dict[str, int] = {}
+    variables: list[Line] = []
     shared: set[str] = set()
-    strong, defined, local, needed = set[str](), set[str](), set[str](), set[str]()
-    for value in (*module.functions, *module.global_variables):
-        name, linkage = value.name, value.linkage
+    strong, defined, local, needed, aliases = set[str](), set[str](), set[str](), set[str](), set[str]()
+    for line in symbol_lines(program):
+        name = line.name
         if name.startswith(_OF_LLVM):
             continue
-        if value.is_declaration:
+        if line.is_alias:
+            aliases.add(name)
+            continue
+        if line.is_declaration:
             needed.add(name)
             continue
-        if value.is_function:
+        if line.is_function:
             functions.append(name)
-        if linkage in _LOCAL:
+        if line.linkage in LOCAL:
             local.add(name)
             continue
         defined.add(name)
-        if not value.is_function and linkage in _EXTERNAL:
-            sizes[name] = layout.get_abi_size(value.global_value_type)
-        if linkage in _STRONG:
+        if not line.is_function and line.linkage in _SIZED:
+            variables.append(line)
+        if line.linkage in _STRONG:
             strong.add(name)
-        if linkage in _REPLACED:
+        if line.linkage in _REPLACED:
             shared.add(name)
-    aliases = {_alias(line) for line in program.splitlines() if line.startswith("@") and " alias " in line}
     return Names(
         tuple(functions),
         frozenset(strong),
@@ -104,14 +91,8 @@ def _names(module: llvm.ModuleRef, program: str) -> Names:
         frozenset(local),
         frozenset(needed - aliases),
         frozenset(shared),
-        sizes,
+        sizes(program, variables),
     )
-
-
-def _alias(line: str) -> str:
-    """The name that the line of an alias defines: llvmlite shows none."""
-    name = line[1:].partition(" = ")[0]
-    return name[1:-1] if name.startswith('"') else name
 
 
 def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
@@ -119,7 +100,7 @@ def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
     module = native_from_text(program)
     _drop_all_but(module, wanted)
     text = str(module)
-    return text, _names(module, text)
+    return text, names(text)
 
 
 def excerpt(program: str, wanted: Collection[str]) -> str:
