@@ -212,6 +212,10 @@ class PointsTo:
         """The same, one congruence for each object."""
         return {o: joined(cs) for o, cs in self.places(pointer).items()}
 
+    def number(self, value: Value) -> Congruence:
+        """What is known of an integer."""
+        return joined(as_number(self._place(value)))
+
     def targets(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """What `within` is made of: objects, and classes of them, for all of their members, and where in these."""
         return {o: cs or ANYWHERE for o, cs in self._place(pointer).items() if o is not None}

@@ -160,10 +160,10 @@ class NumberBytes:
             _is_multiple(number, _DOUBLE) for _, number in self._under(access)
         )
 
-    def _is_aligned(self, item: MemoryObject) -> bool:
+    def _is_aligned(self, item: MemoryObject, size: int = _DOUBLE) -> bool:
         """Allocators give aligned words, and so do those who pass arrays."""
         if isinstance(item.site, I.Alloca):
-            return aligned(self.ranges.layout, item) % _DOUBLE == 0
+            return aligned(self.ranges.layout, item) % size == 0
         return not isinstance(item.site, GlobalVariable)
 
     def are_at_most_doubles(self, access: I.Load | I.Store) -> bool:
@@ -174,9 +174,13 @@ class NumberBytes:
         parts = self.ranges.accessed(access)
         return [(item, other) for item, part in parts for other in self.of(item) if part.meets(other)]
 
-    def _has_room(self, item: MemoryObject) -> bool:
+    def is_in_units(self, item: MemoryObject, size: int) -> bool:
+        """Whether an object begins at a multiple of a size and has room for whole units of it, in its shadow too."""
+        return self._is_aligned(item, size) and self._has_room(item, size)
+
+    def _has_room(self, item: MemoryObject, size: int = _DOUBLE) -> bool:
         """Allocators give whole words, for shadows as well."""
-        return isinstance(item.site, I.CallBase) or (room(self.ranges.layout, item) or 0) % _DOUBLE == 0
+        return isinstance(item.site, I.CallBase) or (room(self.ranges.layout, item) or 0) % size == 0
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[MemoryObject, Bytes, Bytes]]:
         is_pointer = T.is_pointer(load.type)

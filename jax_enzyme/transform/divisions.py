@@ -40,7 +40,7 @@ from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import PURE, Declarations
-from jax_enzyme.transform.distance_checks import lower_checks
+from jax_enzyme.transform.derivative_checks import lower_checks
 from jax_enzyme.transform.failing import address_taken
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
 from jax_enzyme.transform.failures import lower_failures

@@ -37,6 +37,7 @@ UNFITTING = "je.unfitting"
 DIVIDED_BY_ZERO = "je.divided.by.zero"
 DIVISION_OVERFLOWS = "je.division.overflows"
 DISTANCES_DIFFER = "je.distances.differ"
+NUMBERS_CUT = "je.numbers.cut"
 FAILS = "je.fails"
 """Ends the call with the status that is its argument."""
 
@@ -56,6 +57,8 @@ _NAMED = {
     **DIVISIONS,
     DISTANCES_DIFFER: "the distance of two objects is added to an address, and in a derivative they lie elsewhere: "
     "keep pointers in its place, or indices into one array",
+    NUMBERS_CUT: "memory is copied or cleared from or up to a place within a number that a derivative depends on: "
+    "copy and clear numbers as a whole",
 }
 # Where headers and the Rust library lie: a place there says nothing about the user's source.
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.cut_numbers import WholeNumbers
 from jax_enzyme.ad.emit.dropped import unless_spoilt
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
@@ -26,7 +27,7 @@ from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts import tagged
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
-from jax_enzyme.ad.facts.functions import Site
+from jax_enzyme.ad.facts.functions import ALONE, Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
@@ -61,6 +62,8 @@ class Adjoints:
         self._prologue = prologue
         self._partials = Partials(self._builder, runtime.declarations)
         self._runtime = runtime
+        is_off = self._facts.execution is not ALONE or self._facts.has_frames
+        self._whole_numbers = WholeNumbers(runtime.module, self._facts, runtime.words, is_off)
         self._site = Site(runtime.module, self._facts, self._builder, sources.value)
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
@@ -253,8 +256,7 @@ class Adjoints:
             case Effect.MEMORY_SET if call in self._spent:
                 pass
             case Effect.MEMORY_SET:
-                length = self._length(call)
-                self._runtime.clear(self._builder, self._sources.shadow(call.operands[0]), length)
+                self._clear(call, self._sources.shadow(call.operands[0]), self._length(call))
             case Effect.MEMORY_COPY:
                 self._facts.execution.check_copy(call, self._facts)
                 self._copy(call)
@@ -276,11 +278,17 @@ class Adjoints:
         length = self._length(call)
         to = self._sources.shadow(target)
         if not self._facts.shadowed_memory(source):
-            self._runtime.clear(self._builder, to, length)
+            self._clear(call, to, length)
             return
         adjoint = self._copy_adjoint(call)
         if adjoint is not None:
-            self._builder.call(adjoint, [to, self._sources.shadow(source), length])
+            at = self._sources.shadow(source)
+            self._whole_numbers.check_adjoints(self._builder, call, [to, at], length)
+            self._builder.call(adjoint, [to, at, length])
+
+    def _clear(self, call: I.CallBase, shadow: Value, length: Value) -> None:
+        self._whole_numbers.check_adjoints(self._builder, call, [shadow], length)
+        self._runtime.clear(self._builder, shadow, length)
 
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
         """The function that is the adjoint of a copy: of numbers of one kind, of records, or of whatever is moved away;

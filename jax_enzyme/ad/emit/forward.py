@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jax_enzyme.ad.emit.addresses import element_alignment
+from jax_enzyme.ad.emit.cut_numbers import WholeNumbers
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.partials import Partials, nonzero_partials, variables_of
 from jax_enzyme.ad.emit.runtime import load_integer
@@ -79,7 +80,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
         shadows[root.arguments[buffer.of]] = argument
     primal: dict[Value, Value] = dict(zip(root.arguments, target.arguments, strict=False))
     facts = Facts(module, rules, points_to, activity, shadowed, {}, frozenset())
-    emitter = _Emitter(_Shared(facts), root, primal, shadows)
+    emitter = _Emitter(_Shared(facts, words, may_fail=allocates and not base.is_derivative), root, primal, shadows)
     tangents = zip(target.arguments[count:], buffers[count:], strict=True)
     emitter.results = [(a, b.nbytes) for a, b in tangents if b.is_result]
     for index in lone if allocates else ():
@@ -99,8 +100,9 @@ def _scratch(buffer: Buffer, index: int) -> Buffer:
 class _Shared:
     """Facts and state of one differentiation that all its functions share."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, words: Words, *, may_fail: bool) -> None:
         self.facts = facts
+        self.whole_numbers = WholeNumbers(facts.module, facts, words, is_off=not may_fail)
         self.module = facts.module
         self.layout = DataLayout(facts.module)
         self.declarations = Declarations(facts.module)
@@ -391,12 +393,12 @@ class _Emitter(ShadowedCopy):
             case Effect.FREE if self.facts.shadowed_memory(call.operands[0]):
                 self.beside(call, twin, range(1))
             case Effect.MEMORY_SET if self.facts.shadowed_memory(call.operands[0]):
-                self._set_shadow(call.operands[0], call.operands[2])
+                self._set_shadow(call)
             case Effect.MEMORY_COPY if self.facts.shadowed_memory(call.operands[0]):
                 if not self.facts.shadowed_memory(call.operands[1]):
-                    self._set_shadow(call.operands[0], call.operands[2])
+                    self._set_shadow(call)
                     return
-                self.beside(call, twin, range(2)).metadata = kept_access(self.shared.module, call)
+                self._copy_tangents(call, twin)
             case Effect.SHUFFLE if call in self.facts.activity.varied:
                 self.beside(call, twin, (1,))
             case _ if call in self.facts.activity.varied:
@@ -410,8 +412,22 @@ class _Emitter(ShadowedCopy):
         """Whether of new memory also that is used which nobody asked for: by the kernel, or around its last integer."""
         return self.facts.points_to.objects.get(call) in self.facts.measured or self.facts.activity.keeps_halves(call)
 
-    def _set_shadow(self, pointer: Value, size: Value) -> None:
-        self._clear(self.shadow(pointer), self.builder.wide(self.value(size)))
+    def _set_shadow(self, call: I.CallBase) -> None:
+        """What is cleared, or copied from where no tangents are, has none."""
+        shadow, length = self.shadow(call.operands[0]), self.builder.wide(self.value(call.operands[2]))
+        self._clear(shadow, length)
+        whole_numbers = self.shared.whole_numbers
+        if (grid := whole_numbers.grid(call)) is not None:
+            whole_numbers.check_tangents(self.builder, call, grid, [shadow], length, const_int(T.I1, 1))
+
+    def _copy_tangents(self, call: I.CallBase, twin: I.Instruction) -> None:
+        grid, whole_numbers = self.shared.whole_numbers.grid(call), self.shared.whole_numbers
+        length = self.builder.wide(self.value(call.operands[2]))
+        shadows = [self.shadow(pointer) for pointer in call.operands[:2]]
+        no_parts = None if grid is None else whole_numbers.has_no_parts(self.builder, grid, shadows, length)
+        self.beside(call, twin, range(2)).metadata = kept_access(self.shared.module, call)
+        if grid is not None and no_parts is not None:
+            whole_numbers.check_tangents(self.builder, call, grid, shadows, length, no_parts)
 
     def _clear(self, shadow: Value, size: Value) -> None:
         self.shared.declarations.memory(self.builder, "memset", shadow, ConstantInt(T.I8, 0), size)

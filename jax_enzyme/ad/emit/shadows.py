@@ -36,7 +36,8 @@ from jax_enzyme.ir.values import (
     Value,
     int_value,
 )
-from jax_enzyme.transform.distance_checks import demand
+from jax_enzyme.rules.effects import DISTANCES_AGREE
+from jax_enzyme.transform.derivative_checks import demand
 
 _MOVES = frozenset("select insertelement shufflevector insertvalue".split())
 """What hands words on as they are: a number in one may have its tangent, or no adjoint, beside an address."""
@@ -175,7 +176,7 @@ class ShadowedCopy(CodeCopy, ABC):
         other = self.builder.binary("sub", self.shadow(first), self.shadow(second))
         agree = self.builder.icmp("eq", self.value(difference), other)
         origin = self.facts.origin.get(difference, difference)
-        demand(module, self.builder, agree, place_of(self.facts.module, origin))
+        demand(module, self.builder, DISTANCES_AGREE, agree, place_of(self.facts.module, origin))
 
     def arguments(self, call: I.CallBase, shadowed: Container[Argument], *more: Value) -> list[Value]:
         """What the derivative of a function is called with: arguments, the companions of some, what it takes besides,

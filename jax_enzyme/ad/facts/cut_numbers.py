@@ -1,0 +1,89 @@
+"""Copies and clearings of memory of which only the run knows whether they cut a number in two.
+
+    memcpy(to, from, n)     with doubles at multiples of 8 of both objects
+
+    `n`, `to` and `from` are known to be such multiples     whole numbers are moved
+    one of them may be something else                       unsure: the derivative looks at the places as it runs
+
+What is known of places and lengths are congruences (`PointsTo`); what certainly cuts a number that is read is refused
+(`ad.facts.bits`). Where numbers stand at no multiples of a size, or nobody knows where, nothing is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.congruence import Congruence, overlap
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.object_bytes import Bytes
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.tbaa import copied_type
+from jax_enzyme.analysis.words import DTYPES, Words
+from jax_enzyme.classes import dataclass
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.rules.effects import Effect
+
+_SIZES = (4, 8)
+_INSIDE = Congruence(1, 0)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where numbers may stand behind an aligned address: at multiples of `size` from `start` on in what is written, and
+    from `source_start` on in what is copied."""
+
+    size: int
+    start: int
+    source_start: int
+
+
+def unsure(words: Words, activity: Activity, call: I.CallBase) -> Grid | None:
+    """Where numbers stand that a copy, or a clearing, may cut in two as far as is known; None where it does not, or
+    where that cannot be told of what is there."""
+    points_to, effect = words.points_to, call_effect(call)
+    if effect not in (Effect.MEMORY_COPY, Effect.MEMORY_SET) or copied_type(points_to.module, call) is not None:
+        return None
+    pointers = call.operands[: 1 + (effect is Effect.MEMORY_COPY)]
+    if any(activity.varied_objects.isdisjoint(points_to.of(pointer)) for pointer in pointers):
+        return None
+    length = points_to.number(call.operands[2])
+    if not any(_may_cut(points_to, activity, pointer, length) for pointer in pointers):
+        return None
+    items = [points_to.of(pointer) & activity.varied_objects for pointer in pointers]
+    numbers = [[part for item in of_pointer for part in _numbers(words, activity, item)] for of_pointer in items]
+    size = min((part.size for parts in numbers for part in parts), default=0)
+    if size not in _SIZES or not all(activity.numbers.is_in_units(item, size) for item in frozenset().union(*items)):
+        return None
+    starts = [{_remainder(part, size) for part in parts} for parts in numbers]
+    first, last = (found.pop() if len(found) == 1 else None for found in (starts[0], starts[-1].copy()))
+    return None if first is None or last is None else Grid(size, first, last)
+
+
+def _may_cut(points_to: PointsTo, activity: Activity, pointer: Value, length: Congruence) -> bool:
+    """Whether so many bytes behind an address may begin or end within a number."""
+    for item, at in points_to.place(pointer).items():
+        for number in activity.numbers.of(item):
+            begin = at - number.at
+            if any(overlap(end, 1, _INSIDE, number.size - 1) for end in (begin, begin + length)):
+                return True
+    return False
+
+
+def _numbers(words: Words, activity: Activity, item: MemoryObject) -> Collection[Bytes]:
+    """The numbers of an object, as they are declared, read or written there; as they are copied, where nothing else
+    tells: a copy to anywhere says nothing."""
+    buffer = words.buffers.get(item.site) if isinstance(item.site, Argument) else None
+    if buffer is not None and (kind := DTYPES.get(buffer.dtype)) is not None:
+        return [Bytes(Congruence(0, kind.size), kind.size)]
+    loads = activity.numbers.ranges.loads.get(item, {})
+    found = [part for part, own in loads.items() if any(T.is_float(load.type) for load in own)]
+    found += (part for part in activity.numbers.of(item) if not part.copies)
+    return found or activity.numbers.of(item)
+
+
+def _remainder(part: Bytes, size: int) -> int | None:
+    """That of the places of numbers by a size, where they have one."""
+    return None if part.size % size or part.at.modulus % size else part.at.offset % size

@@ -1,0 +1,126 @@
+"""Copies and clearings of memory at places, and of lengths, that only the run knows: whole numbers, texts and integers
+beside numbers have derivatives; where a number is cut in two that a derivative depends on, the derivative says so."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+X = np.array([1.3, 0.7, -0.4, 2.1, 0.9])
+_COPIES = r"""
+#include <stdlib.h>
+#include <string.h>
+double f(const int at[4], const double x[5]) {
+  int which = at[0], to = at[1], from = at[2], n = at[3];
+  double a[8], b[8], s = 0, *p = malloc(64);
+  float u[8], v[8];
+  struct { char name[13]; double d; char more[8]; } r[4];
+  for (int k = 0; k < 8; k++) {
+    p[k] = a[k] = x[k % 5] * (k + 1), b[k] = x[(k + 1) % 5] + k;
+    u[k] = (float)a[k], v[k] = (float)(x[k % 5] * 3);
+    r[k % 4].d = x[k % 5] * k, strcpy(r[k % 4].name, "a name"), strcpy(r[k % 4].more, "more");
+  }
+  switch (which) {
+    case 0: memcpy((char *)a + to, (char *)b + from, n); break;
+    case 1: memmove((char *)a + to, (char *)a + from, n); break;
+    case 2: memset((char *)a + to, 0, n); break;
+    case 3: { char *t = (char *)a + to, *o = (char *)p + from; for (int k = 0; k < n; k++) t[k] = o[k]; break; }
+    case 4: memcpy((char *)a + to, (char *)x + from, n); break;
+    case 5: memcpy((char *)u + to, (char *)v + from, n); break;
+    case 6: memmove((char *)r[to].name + 1, r[from].name, n); memset(r[to].more + 1, 'c', n); break;
+    case 7: memcpy((char *)&r[to] + from, (char *)&r[3] + from, n); break;
+  }
+  for (int k = 0; k < 8; k++) s += a[k] * x[k % 5] + b[k] * p[k] + u[k] * v[k] * x[0] + r[k % 4].d * k;
+  s += strlen(r[1].name) + strcmp(r[2].more, "mine");
+  free(p);
+  return s;
+}"""
+_KERNEL = je.kernel(_COPIES, "f", "at: i32[4], x: f64[5] -> f64", lang="c")
+
+
+def _copied(what: tuple[int, int, int, int], x: jax.Array) -> jax.Array:
+    return _KERNEL(np.array(what, np.int32), x)
+
+
+def _expected(which: int, to: int, source: int, n: int, x: jax.Array) -> jax.Array:
+    """The same where whole numbers are moved."""
+    k = np.arange(8)
+    a, b = x[k % 5] * (k + 1.0), x[(k + 1) % 5] + k
+    p, u, v, d = a, a, x[k % 5] * 3, x[np.array([4, 0, 1, 2])] * np.array([4.0, 5, 6, 7])
+    where, here = slice(to // 8, (to + n) // 8), slice(source // 8, (source + n) // 8)
+    match which:
+        case 0 | 1 | 3:
+            a = a.at[where].set((b if which == 0 else a)[here])
+        case 2:
+            a = a.at[where].set(0)
+        case 4:
+            a = a.at[where].set(x[here])
+        case 5:
+            u = u.at[to // 4 : (to + n) // 4].set(v[source // 4 : (source + n) // 4])
+        case 7:
+            d = d.at[to].set(d[3])
+        case _:
+            pass
+    return jnp.sum(a * x[k % 5] + b * p + u * v * x[0] + d[k % 4] * k)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        (0, 8, 16, 32),
+        (0, 8, 3, 0),
+        (1, 8, 0, 48),
+        (1, 16, 24, 40),
+        (2, 8, 0, 24),
+        (3, 16, 24, 24),
+        (4, 0, 8, 32),
+        (5, 4, 12, 12),
+        (6, 1, 2, 7),
+        (6, 2, 1, 5),
+        (7, 1, 11, 13),
+        (7, 2, 16, 13),
+    ],
+)
+def test_whole_numbers_and_texts_are_copied(what: tuple[int, int, int, int]) -> None:
+    gradient = jax.grad(lambda x: _expected(*what, x))(X)
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(lambda x: _copied(what, x))(X), gradient, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        (0, 8, 16, 28),
+        (0, 4, 16, 16),
+        (0, 8, 20, 16),
+        (0, 12, 20, 16),
+        (0, 10, 10, 3),
+        (1, 4, 0, 16),
+        (1, 8, 0, 21),
+        (1, 0, 8, 20),
+        (2, 8, 0, 13),
+        (2, 13, 0, 8),
+        (3, 8, 16, 13),
+        (4, 0, 12, 16),
+        (5, 2, 4, 8),
+        (5, 0, 4, 6),
+        (7, 1, 11, 9),
+        (7, 1, 18, 13),
+    ],
+)
+def test_a_number_that_is_cut_in_two_is_told(what: tuple[int, int, int, int]) -> None:
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"within a number .*kernel\.c:\d+"):
+        jax.grad(lambda x: _copied(what, x))(X)
+    try:
+        assert np.isnan(jax.jacfwd(lambda x: _copied(what, x))(X)).any()
+    except jax.errors.JaxRuntimeError as error:
+        assert "within a number" in str(error)
+
+
+def test_second_derivatives_have_the_checks_of_the_first() -> None:
+    hessian = jax.hessian(lambda x: _copied((1, 8, 0, 48), x))(X)
+    np.testing.assert_allclose(hessian, jax.hessian(lambda x: _expected(1, 8, 0, 48, x))(X), rtol=1e-5)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="within a number"):
+        jax.hessian(lambda x: _copied((1, 8, 0, 44), x))(X)
