@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from jax_enzyme.ir.arrays import Vjp
 from tests.support.engine import Native, agree, by_turns, native, three_way
 
@@ -134,3 +135,27 @@ def test_numbers_that_nobody_can_find_are_never_wrong() -> None:
     numbers = three_way(native(PACKED, "k", vector("packed"), {"n": X.size}), [X])
     assert np.isclose(numbers.forward, numbers.differences, rtol=1e-6)
     assert np.isnan(numbers.reverse)
+
+
+def test_blocks_that_are_freed_by_way_of_others() -> None:
+    """One is freed where a second may be, and that where one of any size may be: none of them is kept on the tape."""
+    source = """#include <math.h>
+#include <stdlib.h>
+double f(const int at[2], const double x[5]) {
+  double *a = malloc(512), *b = malloc(512), *c = malloc(at[0] * 80), s = 0;
+  for (int k = 0; k < 64; k++) a[k] = x[k % 5] * x[(k + 1) % 5];
+  for (int j = 0; j < 4; j++)
+    for (int k = 1; k < 64; k++) s += sin(a[k] * a[k - 1]) * a[(k * at[0] + j) % 64];
+  for (int k = 0; k < at[0] * 10; k++) c[k] = x[k % 5];
+  b[0] = x[1];
+  double *first[2] = {a, b}, *second[2] = {b, c};
+  int odd = at[1] > 3;
+  s += first[odd][0] * second[1][3];
+  free(first[odd]);
+  for (int k = 0; k < at[0] * 10; k++) s += c[k] * x[k % 5] * sin(c[k] * k);
+  free(second[odd]);
+  free(c);
+  return s;
+}"""
+    f = je.kernel(source, "f", "at: i32[2], x: f64[5] -> f64", lang="c")
+    je.check_grads(lambda x: f(np.array([5, 0], np.int32), x), (X[:5],), order=1, modes=("rev",))

@@ -213,11 +213,12 @@ class Recipes:
         return self._heap_size(item, site)
 
     def _heap_size(self, item: MemoryObject, call: I.Call) -> int | None:
-        """The size of an allocation, unless something is freed that may be it or memory of another kind, or the kernel
-        asks how much it was given."""
+        """The size of an allocation, unless something is freed that may be it or memory of another kind, by way of
+        other allocations too, or the kernel asks how much it was given."""
         if item in self._measured:
             return None
-        frees = [access for access in self._writes_to.get(item, ()) if access.kills]
+        together = self.freed_with([item])
+        frees = {a for other in together for a in self._writes_to.get(other, ()) if a.kills}
         return allocation_size(call) if all(map(self._frees_plainly, frees)) else None
 
     @remembered
