@@ -38,6 +38,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, 
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, BlockAddress, InlineAsm, Value, parts_of
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import calls_nothing_back
 from jax_enzyme.transform.failing import address_taken
 
 _OWN = frozenset({"internal", "private"})
@@ -145,7 +146,8 @@ def _trap(module: Module, block: BasicBlock) -> None:
 
 
 def may_be_entered(functions: Iterable[Function]) -> bool:
-    """Whether these functions call through pointers, or hand functions to code that is not known."""
+    """Whether these functions call through pointers, or hand functions to code that is not known, or memory where it
+    may find them: a table, a record of what is to be called."""
     return any(
         isinstance(i, I.CallBase) and _through_pointer(i) for function in functions for i in function.instructions()
     )
@@ -154,7 +156,10 @@ def may_be_entered(functions: Iterable[Function]) -> bool:
 def _through_pointer(call: I.CallBase) -> bool:
     if callee_of(call) is None:
         return not isinstance(call.callee, InlineAsm)
-    return declared_callee(call) is not None and any(True for a in call.arguments for _ in named_functions(a))
+    if declared_callee(call) is None:
+        return False
+    handed = any(True for a in call.arguments for _ in named_functions(a))
+    return handed or (may_call_back(call) and not calls_nothing_back(call.callee.name))
 
 
 def _enter(at: Builder, source: Function, twin: Function, place: T.StructType) -> BasicBlock:

@@ -25,6 +25,7 @@ static int count;
 double sinc_of_library(double x) { return sin(x) / x; }
 void note(double x) { count++; }
 double hypot(double x, double y) { return -1; }
+void run_first(void (**table)(void *, int *), void *data, int *left) { if (*left) { *left = 0; table[1](data, left); } }
 void dscal_(const int *n, const double *a, double *x, const int *by) { for (int i = 0; i < *n; i++) x[i] *= *a + 1; }
 """
 SOURCE = """
@@ -42,6 +43,11 @@ double plain(double x) {
 double scaled(int n, double *x) { int one = 1; double a = 2; dscal_(&n, &a, x, &one); return hypot(x[0], x[1]); }
 double absent(double);
 double lacks(double x) { return absent(sinc_of_library(x)); }
+void run_first(void (**)(void *, int *), void *, int *);
+static struct { double factor; int left; } cell = {0, 1};
+static void fill(void *data, int *left) { double **place = data; if (!*place) __builtin_abort(); **place = 2.5; }
+static void (*table[])(void *, int *) = {0, fill};
+double filled(double x) { double *place = &cell.factor; run_first(table, &place, &cell.left); return cell.factor * x; }
 """
 ARRAY = "n: i32, x: f64[n] -> f64"
 RULES = (je.rule("sinc_of_library", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)"), je.inactive("note"))
@@ -76,6 +82,12 @@ def _build(folder: Path, name: str, *flags: str) -> None:
 
 def kernel(folder: Path, symbol: str, signature: str, libraries: Any = ("libtable.so",), **more: Any) -> je.Kernel:
     return je.kernel(folder / "kernel.c", symbol, signature, libraries=libraries, **more)
+
+
+def test_functions_that_a_library_finds_in_memory(folder: Path) -> None:
+    """In a table that it is handed: one that may fail is entered all the same."""
+    filled = je.kernel(folder / "kernel.c", "filled", "x: f64 -> f64", libraries=(str(folder / "libtable.so"),))
+    np.testing.assert_allclose(filled(2.0), 5.0)
 
 
 def test_derivatives_are_those_of_rules(folder: Path) -> None:

@@ -429,7 +429,8 @@ pub unsafe extern "C" fn counted_tree(x: *const f64, n: usize, y: *mut f64) {
 
 #[no_mangle]
 pub unsafe extern "C" fn behind_locks(x: *const f64, n: usize, y: *mut f64) {
-    use std::sync::{Arc, Mutex, RwLock};
+    use std::sync::{Arc, Mutex, OnceLock, RwLock};
+    static FACTORS: OnceLock<Vec<f64>> = OnceLock::new();
     let x = std::slice::from_raw_parts(x, n);
     let y = std::slice::from_raw_parts_mut(y, n);
     let shared = Arc::new(Mutex::new((0.1, Vec::new())));
@@ -443,7 +444,8 @@ pub unsafe extern "C" fn behind_locks(x: *const f64, n: usize, y: *mut f64) {
         *scale.write().unwrap() *= 1.1;
     }
     for i in 0..n {
-        y[i] = shared.lock().unwrap().1[i] * *scale.read().unwrap();
+        let factors = FACTORS.get_or_init(|| (1..4).map(|k| (k as f64).sqrt()).collect());
+        y[i] = shared.lock().unwrap().1[i] * *scale.read().unwrap() * factors[i % 3];
     }
 }
 
