@@ -13,7 +13,9 @@
               b:        ... br i1 %d, label %to.a.1, label %end
 
 Every edge into an entry of such a loop goes through the dispatch block. What is used in other blocks than its own goes
-through stack slots, which the next optimisation turns into phis. For these LLVM gives every edge from a block with
+through stack slots, which the next optimisation turns into phis. What the loop computes, and what another entry would
+begin with, is undefined where the loop begins: else those phis would hand it on from one iteration of a loop around it
+to the next, which never needs it. For these slots LLVM gives every edge from a block with
 several ways on to a block with several ways in a block of its own; behind, `rejoin_latches` takes those away again that
 end a loop's iteration, so that loops are left there as before.
 """
@@ -31,13 +33,16 @@ from jax_enzyme.ir.dominance import reverse_post_order
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.values import BasicBlock, Undef
 from jax_enzyme.transform.rewriting import redirect_phis, remove_dead, remove_unreachable
+
+_SLOT = ".reg2mem"
+"""In the names that LLVM gives to stack slots of values."""
 
 
 def make_reducible(module: Module) -> Module:
     """A copy of the module whose loops have one entry each; the module itself where that is so already."""
-    found = [name for name, function in module.functions.items() if _irreducible(function)]
+    found = [name for name, function in module.functions.items() if _irreducible(function)[0]]
     if not found:
         return module
     copy = run(module, ("reg2mem",), found)
@@ -66,22 +71,23 @@ def _rejoin(function: Function, header: BasicBlock, latch: BasicBlock, before: B
     function.blocks.remove(latch)
 
 
-def _irreducible(function: Function) -> list[BasicBlock]:
-    """The entries of an outermost loop with several; empty where there is none."""
+def _irreducible(function: Function) -> tuple[list[BasicBlock], set[BasicBlock]]:
+    """The entries of an outermost loop with several, and its blocks; empty where there is none."""
     if not function.blocks:
-        return []
+        return [], set()
     cfg = Cfg(function)
-    return next(_loops_with_entries(cfg, set(cfg.rpo)), [])
+    return next(_loops_with_entries(cfg, set(cfg.rpo)), ([], set()))
 
 
-def _loops_with_entries(cfg: Cfg, region: set[BasicBlock]) -> Iterator[list[BasicBlock]]:
-    """Entries of the strongly connected parts of a region that have several; then of the parts inside the others."""
+def _loops_with_entries(cfg: Cfg, region: set[BasicBlock]) -> Iterator[tuple[list[BasicBlock], set[BasicBlock]]]:
+    """The strongly connected parts of a region that have several entries, behind these; then the parts inside the
+    others."""
     for part in _components(cfg, region):
         entries = [b for b in cfg.rpo if b in part and any(p not in part for p in cfg.preds[b])]
         if cfg.entry in part and cfg.entry not in entries:
             entries.insert(0, cfg.entry)
         if len(entries) > 1:
-            yield entries
+            yield entries, part
         else:
             # Without its header the rest of the loop is what is nested in it.
             yield from _loops_with_entries(cfg, part - set(entries))
@@ -115,12 +121,33 @@ def _components(cfg: Cfg, region: set[BasicBlock]) -> list[set[BasicBlock]]:
 def _fix(function: Function) -> None:
     """Each round gives one loop its only entry, and makes no new loop: it ends when there is none left."""
     remove_unreachable(function)
-    while entries := _irreducible(function):
-        _dispatch(function, entries)
+    while (found := _irreducible(function))[0]:
+        _dispatch(function, *found)
     remove_dead(function)
 
 
-def _dispatch(function: Function, entries: list[BasicBlock]) -> None:
+def _slots(function: Function) -> dict[I.Alloca, tuple[set[BasicBlock], set[BasicBlock]]]:
+    """The stack slots of values that are used in other blocks than their own: where each is stored, and loaded."""
+    found: dict[I.Alloca, tuple[set[BasicBlock], set[BasicBlock]]] = {
+        i: (set(), set()) for i in function.entry.instructions if isinstance(i, I.Alloca) and _SLOT in (i.name or "")
+    }
+    for block in function.blocks:
+        for instruction in block.instructions:
+            for index, operand in enumerate(instruction.operands):
+                if not isinstance(operand, I.Alloca) or operand not in found:
+                    continue
+                match instruction:
+                    case I.Store() if index == 1:
+                        found[operand][0].add(block)
+                    case I.Load():
+                        found[operand][1].add(block)
+                    case _:
+                        del found[operand]
+    return found
+
+
+def _dispatch(function: Function, entries: list[BasicBlock], part: set[BasicBlock]) -> None:
+    slots = _slots(function)
     dispatch = BasicBlock(name="dispatch")
     function.blocks.insert(function.blocks.index(entries[0]), dispatch)
     builder = Builder(dispatch)
@@ -136,7 +163,14 @@ def _dispatch(function: Function, entries: list[BasicBlock]) -> None:
             if target in entries:
                 # An edge of its own, so that a branch with two such targets stays what it is.
                 edge = BasicBlock(name=f"to.{target.name}" if target.name else "")
-                Builder(edge).br(dispatch)
+                at = Builder(edge)
+                for slot, (stored, loaded) in slots.items() if block not in part else ():
+                    # By SSA form nothing that a loop computes is used in it before it is computed again. What has
+                    # a slot that is stored both before and in the loop, and loaded at the entry, is the entry's phi.
+                    inside = not stored.isdisjoint(part)
+                    if inside and (target not in loaded or stored <= part):
+                        at.store(Undef(slot.allocated_type), slot)
+                at.br(dispatch)
                 function.blocks.insert(function.blocks.index(dispatch), edge)
                 last.targets[index] = edge
                 chosen.add(const_int(T.I32, entries.index(target)), edge)
