@@ -9,19 +9,20 @@
 As a `std::vector` of each sample is. Of what is allocated in a loop, only the forward sweep knows where its shadow is,
 so that the address of each would be kept, and the tape could not leave the process. The variable goes to the heap,
 once, if it is large (`heap_locals`). Nobody keeps a copy of the pointer: so nothing of one iteration is reached in
-another one. Where threads may be asked to share loops, each allocates memory of its own, as before.
+another one. In loops with a directive, which threads may share, each thread gets a variable of its own where the
+directive says that iterations leave each other nothing; where it does not, each allocates memory, as before.
 """
 
 from __future__ import annotations
 
 from jax_enzyme.analysis.extents import allocation_size
-from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.marks import has_marks
+from jax_enzyme.ir.marks import Mark, marks_of
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, used_at, uses
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -37,19 +38,25 @@ def keep_iteration_memory(function: ArrayFunction) -> ArrayFunction:
     """The array function, in canonical form, with such variables, in a copy of its module; itself where there are
     none."""
     root = function.module.functions[function.symbol]
-    if has_marks(function.module) or not _found(root):
+    if not _found(function.module, root):
         return function
     return on_copy(function, _change)
 
 
-def _found(function: Function) -> list[I.Call]:
+def _found(module: Module, function: Function) -> list[I.Call]:
     loops = Loops.of(function)
-    inside = [i for b in function.blocks if loops.loop_of.get(b) is not None for i in b.instructions]
-    allocations = [i for i in inside if isinstance(i, I.Call) and allocation_size(i)]
+    inside = [(i, loop) for b in function.blocks if (loop := loops.loop_of.get(b)) is not None for i in b.instructions]
+    allocations = [(i, loop) for i, loop in inside if isinstance(i, I.Call) and allocation_size(i)]
     if not allocations or loops.irreducible:
         return []
     users = uses(function)
-    return [call for call in allocations if _stays(call, users)]
+    return [call for call, loop in allocations if _stays(call, users) and not _may_be_kept(module, loop)]
+
+
+def _may_be_kept(module: Module, loop: Loop) -> bool:
+    """May threads share a loop, or one around it, of which no directive says that iterations leave nothing behind?"""
+    marks = [marks_of(module, latch.terminator) for around in loop.ancestors for latch in around.latches]
+    return any(Mark.PARALLEL in words and Mark.EXCLUSIVE not in words for words in marks)
 
 
 def _stays(allocation: I.Call, users: Uses) -> bool:
@@ -84,7 +91,7 @@ def _change(module: Module, function: Function) -> bool:
         at.call(declarations.function(f"llvm.lifetime.{word}.p0", type_), [variable])
         return at
 
-    found = _found(function)
+    found = _found(module, function)
     gone = {i for call in found for i in (call, *(user for user, _ in users.get(call, ()) if _is_free(user)))}
     variables: dict[Value, Value] = {}
     for call in found:
