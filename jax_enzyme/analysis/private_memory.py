@@ -4,6 +4,7 @@ Nothing outside of the loop uses it, but to clear it before or free it behind. A
 what the last iteration left, though, so that there
 
 - all of it is cleared each time the loop begins, or
+- it is a variable that begins anew in each iteration (`analysis.instances`), or
 - each iteration writes whatever it writes of it before it reads any, or
 - in the reverse of a loop, each iteration clears all of it in the end, as it was in the beginning.
 
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.extents import room
 from jax_enzyme.analysis.filling import Filling, Written, are_all
+from jax_enzyme.analysis.instances import Instances
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects
@@ -60,6 +63,10 @@ class PrivateMemory:
         self._memory = memory
         self._filling = Filling(function, facts)
 
+    @cached_property
+    def _instances(self) -> Instances:
+        return Instances(self._loops)
+
     def is_private(
         self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks, *, holds_nothing: bool
     ) -> bool:
@@ -67,7 +74,7 @@ class PrivateMemory:
         What is read of it was written in the same iteration, or all is as it was behind each. Where it `holds_nothing`
         at the start of an iteration that the program may read, it may also be cleared each time that the loop begins,
         or the loop begin once."""
-        if not self._is_local(item) or self.is_held(item) or is_common(item.site):
+        if not self._is_local(item, loop) or self.is_held(item) or is_common(item.site):
             return False
         assert loop.preheader is not None
         size = room(self._memory.layout, item)
@@ -79,7 +86,11 @@ class PrivateMemory:
             if not self._loops.dominators.dominates(block, loop.preheader) or not clears(access.instruction):
                 return False
             anew |= block in (loop.parent or ()) and access.size is not None and access.size == size
+        start = None if item.site is None else self._instances.start(item.site)
+        if start is not None and self._facts.block_of[start] in loop:
+            return True
         once = loop.parent is None and not self._loops.irreducible
+        anew |= item.kind == "heap" and self._made_in(item, loop.parent)
         return (holds_nothing and (once or anew)) or self._is_used_anew(item, inside, loop, marks)
 
     def renewal(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int) -> Renewed | None:
@@ -180,11 +191,16 @@ class PrivateMemory:
     def is_held(self, item: MemoryObject) -> bool:
         return any(item in held for held in self._memory.points_to.contents.values())
 
-    def _is_local(self, item: MemoryObject) -> bool:
+    def _made_in(self, item: MemoryObject, loop: Loop | None) -> bool:
+        return loop is not None and item.site is not None and self._facts.block_of.get(item.site) in loop.blocks
+
+    def _is_local(self, item: MemoryObject, loop: Loop) -> bool:
+        """Is an object of constant size made on every way to a loop?"""
         site = item.site
-        if site not in self._function.entry.instructions:
+        block = None if site is None else self._facts.block_of.get(site)
+        if block is None or loop.preheader is None or not self._loops.dominators.dominates(block, loop.preheader):
             return False
         if isinstance(site, I.Alloca):
-            return int_value(site.operands[0]) is not None
+            return block is self._function.entry and int_value(site.operands[0]) is not None
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
