@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import toolchain
-from jax_enzyme.frontends.openmp import has_directives, on_the_host, serial
+from jax_enzyme.frontends.openmp import has_directives, of_a_version, on_the_host, serial
 from jax_enzyme.frontends.source import Source
 
 _INCLUDE, _CPP_INCLUDE = (Path(__file__).parent / name for name in ("c_include", "cpp_include"))
@@ -46,5 +46,5 @@ def compile_cpp(source: Source, flags: Sequence[str]) -> str:
 
 def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:
     recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *LIST_HEADERS, *_WRITE))
-    ir = toolchain.compile_cached(source, recipe, on_the_host(flags))
+    ir = of_a_version(on_the_host(flags), lambda flags: toolchain.compile_cached(source, recipe, flags))
     return serial(ir, source.name) if has_directives(flags) else ir

@@ -10,7 +10,7 @@ from jax_enzyme.frontends import fortran_modules, toolchain
 from jax_enzyme.frontends.fortran_arguments import descriptions, note_arguments
 from jax_enzyme.frontends.fortran_moves import name_plain_moves
 from jax_enzyme.frontends.fortran_types import name_types
-from jax_enzyme.frontends.openmp import on_the_host
+from jax_enzyme.frontends.openmp import of_a_version, on_the_host
 from jax_enzyme.frontends.runtime_library import LARGE
 from jax_enzyme.frontends.source import AS_WRITTEN, Source
 from jax_enzyme.ir import linking
@@ -66,7 +66,7 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     recipe = toolchain.Recipe(
         flang(), _ARGUMENTS, finish=finish, version=_FORMAT + AS_WRITTEN * (AS_WRITTEN in flags), keeps=".mod"
     )
-    ir, made = toolchain.compile_beside(source, recipe, call.flags, call.given, call.reads)
+    ir, made = call.compiled(source, recipe)
     if _OPENMP in ir:
         ir = _then(make_serial(parse(ir), source.name), flags)
     return ir, {**call.of_mpi, **made}
@@ -97,8 +97,7 @@ def module_files(source: Source, flags: Sequence[str], given: toolchain.Files) -
     """The files of the modules that a source defines, and no code: what whoever uses them needs."""
     call = _call(source, flags, given)
     recipe = toolchain.Recipe(flang(), _MODULES_ALONE, version=_FORMAT, keeps=".mod")
-    made = toolchain.compile_beside(source, recipe, call.flags, call.given, call.reads)[1]
-    return {**call.of_mpi, **made}
+    return {**call.of_mpi, **call.compiled(source, recipe)[1]}
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,11 @@ class _Call:
     given: toolchain.Files
     of_mpi: toolchain.Files
     reads: Sequence[str] | None
+
+    def compiled(self, source: Source, recipe: toolchain.Recipe) -> tuple[str, toolchain.Files]:
+        return of_a_version(
+            self.flags, lambda flags: toolchain.compile_beside(source, recipe, flags, self.given, self.reads)
+        )
 
 
 def _call(source: Source, flags: Sequence[str], given: toolchain.Files) -> _Call:

@@ -6,7 +6,8 @@ own functions are in `runtime/openmp.cpp`, what compilers call for directives in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir.reader import ReadError, parse
@@ -16,6 +17,9 @@ from jax_enzyme.transform.openmp import make_serial
 _FLAG, _VERSION = "-fopenmp", "-fopenmp-version="
 _PASSES_ON = frozenset({"-Xclang", "-Xflang", "-Xpreprocessor", "-Xcompiler"})
 """Words that hand the next one to a part of the compiler."""
+_NEWEST = _VERSION + "52"
+"""The last version that clang 22 and flang 22 know. Of themselves they know the directives of 5.1 and of 3.1."""
+_R = TypeVar("_R")
 
 
 def on_the_host(flags: Sequence[str]) -> list[str]:
@@ -31,6 +35,21 @@ def on_the_host(flags: Sequence[str]) -> list[str]:
         if kept and kept[-1] in _PASSES_ON:
             kept.pop()
     return [*kept, _FLAG] if found else kept
+
+
+def of_a_version(flags: Sequence[str], compiled: Callable[[Sequence[str]], _R]) -> _R:
+    """What a compiler makes with the flags. Where it does not know a directive or a clause, it is told of the newest
+    version; not before, since that one has no longer all that older ones have."""
+    try:
+        return compiled(flags)
+    except CompileError as error:
+        known = _FLAG in flags and not any(flag.startswith(_VERSION) for flag in flags)
+        if not known or not any(name in str(error) for name in ("OpenMP", "omp ")):
+            raise
+        try:
+            return compiled([*flags, _NEWEST])
+        except CompileError:
+            raise error from None
 
 
 def has_directives(flags: Sequence[str]) -> bool:

@@ -73,6 +73,12 @@ void k(int n, const double *x, double *y) {
 #pragma omp ordered
       y[i] += y[i - 1];
     }
+#pragma omp for ordered(1)
+    for (int i = 1; i < n; i++) {
+#pragma omp ordered doacross(sink : i - 1)
+      y[i] += 0.5 * y[i - 1];
+#pragma omp ordered doacross(source :)
+    }
 #pragma omp for simd
     for (int i = 0; i < n; i++)
 #pragma omp atomic
@@ -143,6 +149,11 @@ void k(int n, const double *x, double *y) {
     }
   }
   omp_set_lock(&lock);
+  omp_interop_t other = omp_interop_none;
+#pragma omp interop init(targetsync : other)
+#pragma omp interop use(other)
+#pragma omp interop destroy(other)
+  y[0] += other != omp_interop_none;
 #pragma omp target nowait depend(inout : y[2]) map(tofrom : y[:n])
   y[2] += t;
 #pragma omp taskwait
@@ -419,8 +430,7 @@ def test_what_no_iteration_reduced_is_joined_with_nothing() -> None:
 
 def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     signature = "n: i32[], x: f64[n], out y: f64[n]"
-    flags = ("-fopenmp", "-fopenmp-version=52")  # which knows `loop bind(parallel)`
-    kernel = native(FORTRAN, "k", signature, {"n": 13}, lang="fortran", flags=flags)
+    kernel = native(FORTRAN, "k", signature, {"n": 13}, lang="fortran", flags=("-fopenmp",))
     t, s = X * np.sum(X**2), np.sum(X**2)
     y = t * t + 1
     y[:12].reshape(4, 3)[:] *= X[:3] * X[:4, None]

@@ -32,6 +32,9 @@ typedef enum { omp_atv_false, omp_atv_true, omp_atv_contended = 3, omp_atv_uncon
 #define omp_atv_default ((__UINTPTR_TYPE__)-1)
 typedef struct { omp_alloctrait_key_t key; __UINTPTR_TYPE__ value; } omp_alloctrait_t;
 enum { omp_initial_device = -1, omp_invalid_device = -10 };
+// The host has no other runtime that a program could be told of.
+typedef void *omp_interop_t;
+#define omp_interop_none ((omp_interop_t)0)
 
 #ifdef __cplusplus
 extern "C" {

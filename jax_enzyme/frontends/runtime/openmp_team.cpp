@@ -11,7 +11,7 @@
 // provides: __kmpc_(omp_taskwait\w*|omp_taskyield|omp_wait_deps|taskgroup|end_taskgroup)
 // provides: __kmpc_(task_allow_completion_event|taskred_init|taskred_modifier_init|task_reduction_\w+)
 // provides: __kmpc_(alloc|aligned_alloc|free|error)
-// provides: __tgt_(register|unregister)_\w+
+// provides: __tgt_(register|unregister|interop)_\w+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -210,5 +210,10 @@ void __kmpc_error(void *, int32_t severity, const char *message) {
 void __tgt_register_lib(void *) {}
 void __tgt_unregister_lib(void *) {}
 void __tgt_register_requires(int64_t) {}
+
+// The host has no other runtime, so there is nothing that `interop` could tell of, and nothing to wait for.
+void __tgt_interop_init(void *, Id, void **interop, int32_t, int32_t, int32_t, void *, int32_t) { *interop = nullptr; }
+void __tgt_interop_use(void *, Id, void **, int32_t, int32_t, void *, int32_t) {}
+void __tgt_interop_destroy(void *, Id, void **interop, int32_t, int32_t, void *, int32_t) { *interop = nullptr; }
 
 }  // extern "C"
