@@ -11,11 +11,11 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
+from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value
 from jax_enzyme.transform.rewriting import go_one_way, redirect_phis, remove_unreachable, replace_values
 from jax_enzyme.transform.sanitize.narrow import narrowly_checked
 from jax_enzyme.transform.sanitize.registers import is_written
-from jax_enzyme.transform.sanitize.scalars import compared_with_pattern, is_computed_with, pattern_of
+from jax_enzyme.transform.sanitize.scalars import compared_with_pattern, is_computed_with, is_pattern
 
 
 def drop_certain_checks(function: Function) -> None:
@@ -59,14 +59,6 @@ def _is_certain(value: Value, users: Uses) -> bool:
             case _:
                 return False
     return True
-
-
-def is_pattern(constant: ConstantInt | ConstantFloat) -> bool:
-    """Whether a constant is the pattern of `scalars`."""
-    if isinstance(constant, ConstantInt):
-        found = pattern_of(constant.type)
-        return found is not None and constant.value == int_value(found[1])
-    return constant.text.upper().endswith(("B5A5A5FFB5A5A5", "F6B4B4A0000000"))
 
 
 def _join(function: Function) -> None:

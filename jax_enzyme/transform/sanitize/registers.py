@@ -13,10 +13,9 @@ written, where the pattern of `scalars` tells.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -29,6 +28,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.rewriting import locate
+from jax_enzyme.transform.sanitize.dominated import BytesOfVariable, certainly_written
 from jax_enzyme.transform.sanitize.narrow import is_narrow, narrow_check, vary
 from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -47,16 +47,6 @@ from jax_enzyme.transform.sanitize.scalars import (
 _INLINE_BYTES = 256
 _PARTS = ((8, T.I64, WORD << 32 | WORD), (4, T.I32, WORD), (1, T.I8, WORD & 0xFF))
 _HIDE = "je.hide"
-
-
-@dataclass(frozen=True)
-class _Access:
-    """One of a variable's bytes. `index`: the operand that leads there."""
-
-    instruction: I.Instruction
-    index: int
-    offset: int
-    size: int
 
 
 def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) -> None:
@@ -88,7 +78,7 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
     """Checks the reads of hidden variables whose addresses have turned out to go nowhere, and lets these become
     registers: whether there are any."""
     users = uses(function)
-    found: dict[I.Alloca, list[_Access]] = {}
+    found: dict[I.Alloca, list[BytesOfVariable]] = {}
     for alloca in [i for i in function.instructions() if isinstance(i, I.Alloca)]:
         if any(hides(user) for user, _ in users.get(alloca, ())):
             accesses = _whole_accesses(alloca, users, layout)
@@ -96,6 +86,12 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
                 found[alloca] = accesses
     if not found:
         return False
+    filled = fills(function)
+    certain = certainly_written(function, found, {i for v in found for i in filled.get(v, ())}, _starts(found, users))
+    needless = {i for variable in certain for i in filled.get(variable, ())}
+    revealed = dict(found)
+    for variable in certain:
+        del found[variable]
     behind, written = _followed(found, layout, Declarations(runtime.module))
     checks: dict[I.Instruction, Sequence[Check]] = {}
     for alloca, accesses in found.items():
@@ -105,7 +101,7 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
                 name = variable_name(alloca) + (f", index {offset // unit}" if unit and offset % unit == 0 else "")
                 checks[written[load]] = _checks(load, written[load], name, is_narrow(load, users, runtime), runtime)
     put_behind(function, behind)
-    _drop(function, found)
+    _drop(function, revealed, needless)
     insert_checks(function, {}, checks, Declarations(runtime.module))
     return True
 
@@ -176,7 +172,7 @@ Behind = dict[I.Instruction, list[I.Instruction]]
 
 
 def _followed(
-    found: dict[I.Alloca, list[_Access]], layout: DataLayout, declarations: Declarations
+    found: dict[I.Alloca, list[BytesOfVariable]], layout: DataLayout, declarations: Declarations
 ) -> tuple[Behind, dict[Value, I.Load]]:
     """What goes behind which instructions to know which bytes of the variables in `found` are written, and what is
     known of those that a load reads."""
@@ -237,10 +233,17 @@ def hides(instruction: I.Instruction) -> bool:
     return callee_name(instruction) == _HIDE
 
 
-def _drop(function: Function, revealed: Container[Value]) -> None:
-    """Lets variables no longer be hidden, in place."""
+def _starts(found: Iterable[I.Alloca], users: Uses) -> dict[Value, list[I.Instruction]]:
+    """Where the lives of variables start."""
+    return {v: [user for user, _ in users.get(v, ()) if hides(user)] for v in found}
+
+
+def _drop(function: Function, revealed: Container[Value], needless: Container[I.Instruction]) -> None:
+    """Lets variables no longer be hidden, in place, and removes what gives the pattern to those that need none."""
     for block in function.blocks:
-        block.instructions = [i for i in block.instructions if not (hides(i) and i.operands[0] in revealed)]
+        block.instructions = [
+            i for i in block.instructions if i not in needless and not (hides(i) and i.operands[0] in revealed)
+        ]
 
 
 def _unit(alloca: I.Alloca, layout: DataLayout) -> int:
@@ -294,14 +297,14 @@ def _declared(function: Function, module: Module) -> dict[Value, str]:
     return found
 
 
-def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[_Access] | None:
+def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[BytesOfVariable] | None:
     """The accesses of a variable, or of members of a structure or an array, that becomes registers, since it is only
     read and written at constant places inside; None for one that stays in memory."""
     kind = layout.body(alloca.allocated_type)
     if int_value(alloca.operands[0]) != 1:
         return None
     extent = layout.alloc_size(kind)
-    accesses: list[_Access] = []
+    accesses: list[BytesOfVariable] = []
     pending: list[tuple[Value, int]] = [(alloca, 0)]
     while pending:
         pointer, offset = pending.pop()
@@ -323,7 +326,7 @@ def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[_
             if offset < 0 or offset + size > extent:
                 return None
             if not isinstance(user, I.GetElementPtr) and not is_lifetime(user):
-                accesses.append(_Access(user, index, offset, size))
+                accesses.append(BytesOfVariable(user, index, offset, size))
     return accesses
 
 

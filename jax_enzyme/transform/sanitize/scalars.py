@@ -15,7 +15,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Uses, callee_name, declared_callee, uses
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
 
 WORD = 0xFFB5A5A5
 NARROW = "je_checked_narrow"
@@ -60,6 +60,14 @@ def compared_with_pattern(condition: Value) -> Value | None:
         number = number.operands[0]
     found = pattern_of(number.type)
     return number if found is not None and int_value(pattern) == int_value(found[1]) else None
+
+
+def is_pattern(constant: ConstantInt | ConstantFloat) -> bool:
+    """Whether a constant is the pattern of `scalars`."""
+    if isinstance(constant, ConstantInt):
+        found = pattern_of(constant.type)
+        return found is not None and constant.value == int_value(found[1])
+    return constant.text.upper().endswith(("B5A5A5FFB5A5A5", "F6B4B4A0000000"))
 
 
 def least_of_narrow(type_: T.Type) -> Value | None:

@@ -38,10 +38,9 @@ from jax_enzyme.ir.values import (
     Value,
     int_value,
 )
-from jax_enzyme.transform.sanitize.certain import is_pattern
 from jax_enzyme.transform.sanitize.provenance import is_private, root_of
 from jax_enzyme.transform.sanitize.registers import fills, hides
-from jax_enzyme.transform.sanitize.scalars import MOVES, is_computed_with, least_of_narrow, pattern_of
+from jax_enzyme.transform.sanitize.scalars import MOVES, is_computed_with, is_pattern, least_of_narrow, pattern_of
 
 
 @dataclass(frozen=True, eq=False)
