@@ -219,3 +219,27 @@ def test_scopes_are_declared_where_control_comes_to_a_nest(monkeypatch: pytest.M
     lists = re.findall(r"@llvm\.experimental\.noalias\.scope\.decl\(metadata (!\d+)\)", made[-1])
     declared = {name for node in lists for name in re.findall(rf"^{node} = !{{(.*)}}$", made[-1], re.M)}
     assert declared and declared == set(re.findall(r'^(!\d+) = distinct !{!"je group"', made[-1], re.M))
+
+
+TURNS = """#include <stdlib.h>
+typedef struct { double **now, **then; } rows;
+static void swap(long *a, long *b, int m) { for (int i = 0; i < m; i++) { long t = a[i]; a[i] = b[i]; b[i] = t; } }
+void k(int n, const double *x, double *y) {
+  rows *r = malloc(sizeof *r); r->now = malloc(8 * n); r->then = malloc(8 * n);
+  for (int i = 0; i < n; i++) { r->now[i] = malloc(8 * n); r->then[i] = malloc(8 * n);
+    for (int j = 0; j < n; j++) { r->now[i][j] = x[j]; r->then[i][j] = x[i]; } }
+  for (int t = 0; t < 4; t++) {
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) r->then[i][j] = r->now[i][j - 1] + r->now[i - 1][j];
+    swap((long *)&r->now, (long *)&r->then, n / 7);
+  }
+  for (int i = 0; i < n; i++) y[i] = r->now[i][i];
+}"""
+
+
+def test_nests_inside_of_a_loop_that_changes_what_they_go_over_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes turns in the loop over time is read in front of the two loops in it, and not only of the innermost."""
+    made = _kept(monkeypatch, "sanitized")
+    signature = "n: i32, x: f64[n], out y: f64[n]"
+    kernel = je.kernel(TURNS, "k", signature, lang="c", options=je.Options(sanitize=True))
+    np.testing.assert_array_equal(jax.jit(kernel)(X), je.kernel(TURNS, "k", signature, lang="c")(X))
+    assert made[-1].count("call i32 @je_checked_rows_inside(") == 7  # 4 without the two loops

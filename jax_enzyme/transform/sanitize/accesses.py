@@ -34,6 +34,18 @@ def accesses(instructions: Iterable[I.Instruction], layout: DataLayout) -> Itera
         yield from (Access(i, pointer, size, writes) for pointer, size, writes in direct(i, layout))
 
 
+def bytes_behind(pointer: Value, size: int, layout: DataLayout) -> tuple[Value, range] | None:
+    """The bytes of an access, as those behind the pointer from which its own is computed; None where that is not
+    known."""
+    start = 0
+    while isinstance(pointer, I.GetElementPtr):
+        constant, steps = layout.steps(pointer.source_type, pointer.operands[1:])
+        if steps:
+            return None
+        pointer, start = pointer.operands[0], start + constant
+    return pointer, range(start, start + size)
+
+
 def reported(
     at: Builder, pointer: Value, place: Place, layout: DataLayout, records: MDRef
 ) -> tuple[Value, Value, Value]:

@@ -14,7 +14,7 @@ each of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 from types import MappingProxyType
 
@@ -31,6 +31,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.sanitize.accesses import bytes_behind
 from jax_enzyme.transform.sanitize.provenance import root_of
 
 _SAFE = ("add", "sub", "mul", "and", "or", "xor")
@@ -123,10 +124,11 @@ class Affine:
         load: Callable[[I.Load, Value], Value] | None,
         scan: Callable[[I.Load], tuple[Value, Value]] | None = None,
         addresses: Mapping[Value, Value] = MappingProxyType({}),
+        written: Mapping[Value, Sequence[range]] = MappingProxyType({}),
     ) -> None:
         """`counters` are of loops that are looked at; `load` builds a read in front of the loop, None: nothing is read
         there; `scan` what looks for the least and the greatest in a table, None: tables are not looked at. `addresses`
-        are said of variables, instead of their own."""
+        are said of variables, instead of their own. `written`: the bytes behind pointers to which the loop writes."""
         self.at = Builder(BasicBlock())
         self._conditions: list[Value] = []
         self._holding: Value = const_int(T.I1, 1)
@@ -135,6 +137,7 @@ class Affine:
         self._scan = scan if load else None
         self._addresses = addresses
         self._layout = layout
+        self._written = written
         self._before: dict[Value, Value] = {}
         self._made: dict[tuple[object, ...], Value] = {}
         self._inside = {i for block in loop.blocks for i in block.instructions}
@@ -174,7 +177,7 @@ class Affine:
                 case _ if depth > _DEPTH:
                     pass
                 case I.Load() if self._load and value.type in (*_WIDTHS, T.PTR) and not value.flags:
-                    self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
+                    self._fixed[value] = self.is_fixed(value.operands[0], depth + 1) and not self._is_changed(value)
                 case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _shifts_within(value):
                     self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
                 case I.BinaryOp(opcode="sdiv" | "udiv" | "srem" | "urem") if int_value(value.operands[1]) not in (
@@ -188,6 +191,14 @@ class Affine:
                 case _:
                     pass
         return self._fixed[value]
+
+    def _is_changed(self, load: I.Load) -> bool:
+        """Whether the loop certainly writes where a load reads."""
+        place = bytes_behind(load.operands[0], self._layout.store_size(load.type), self._layout)
+        if place is None:
+            return False
+        root, own = place
+        return any(own.start < other.stop and other.start < own.stop for other in self._written.get(root, ()))
 
     def is_linear(self, value: Value, depth: int = 0) -> bool:
         """Whether a value is linear in counters, or chosen from such values, a number of a table or a remainder: its

@@ -20,7 +20,7 @@ from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import replace_operands
-from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
+from jax_enzyme.transform.sanitize.accesses import Access, accesses, bytes_behind, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
 from jax_enzyme.transform.sanitize.apart import Groups, lie_apart
 from jax_enzyme.transform.sanitize.endings import iterations
@@ -29,7 +29,7 @@ from jax_enzyme.transform.sanitize.narrow import may_be_pattern
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, is_private
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, least_of_narrow, pattern_of
 from jax_enzyme.transform.sanitize.tables import least_most
-from jax_enzyme.transform.sanitize.versions import Version, split_loops
+from jax_enzyme.transform.sanitize.versions import Round, Version, split_loops
 
 _MOST_UNROLLED = 800
 _FIRST = 1 << 8
@@ -84,9 +84,9 @@ class Hoisting:
         private = [v for v in variables if is_private(v, users) and int_value(v.operands[0]) is not None]
         self._addresses: dict[Value, Value] = {v: const_int(T.I64, n << 32) for n, v in enumerate(private, _FIRST)}
         self.versions: list[Version] = []
-        for innermost in (False, True):
-            self._scans = not innermost
-            made = split_loops(provenance.function, self.versions, innermost, self._is_worth)
+        for round_ in Round:
+            self._scans = round_ is not Round.INNERMOST
+            made = split_loops(provenance.function, self.versions, round_, self._is_worth)
             apart = {one: one.again(provenance.function) for one in made if self._writes_rows(one)}
             self.versions += [*made, *apart.values()]
             for version in made:
@@ -116,8 +116,13 @@ class Hoisting:
 
     def _affine(self, loop: Loop, counters: Mapping[Loop, Counter], load: _Reads, scan: _Scans | None) -> Affine:
         """Nothing is read in front of a loop that may write anywhere."""
-        affine = Affine(loop, counters, self._layout, load, scan, self._addresses)
         writes = [a for a in self._accesses(loop) if a.writes]
+        written: dict[Value, list[range]] = {}
+        for write in writes:
+            place = bytes_behind(write.pointer, write.size, self._layout) if isinstance(write.size, int) else None
+            if place is not None:
+                written.setdefault(place[0], []).append(place[1])
+        affine = Affine(loop, counters, self._layout, load, scan, self._addresses, written)
         known = all(affine.is_linear(a.pointer) or affine.is_fixed(affine.root(a.pointer)) for a in writes)
         return affine if known else Affine(loop, counters, self._layout, None, None, self._addresses)
 
@@ -142,6 +147,7 @@ class Hoisting:
     def _say(self, version: Version, apart: Version | None) -> None:
         """`apart` is the same for where groups of accesses lie apart."""
         own, claimed, by_tables = self._claim(version.loop, version.counters)
+        version.reads = bool(own.loads) or by_tables
         version.choice.operands[0] = own.holds()
         if apart is not None:
             self._say_apart(own, claimed, apart)

@@ -6,11 +6,14 @@
                                                            for (j = 0; j < m; j++) (check a[i][j]) s += a[i][j];
 
 What fails, and where, is as before: a loop that leaves an object, or may, is the second. A nest is as large as all can
-be looked at in front of it that can be in front of the innermost loops; these have versions of their own in the second.
+be looked at in front of it that can be in front of the innermost loops; these have versions of their own in the second,
+and where a nest goes over what it changes itself (rows that take turns in a loop over time), so have nests inside of
+it.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -20,6 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, Uses, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, redirect_phis
 from jax_enzyme.transform.sanitize.affine import Counter, counter_of
@@ -41,6 +45,7 @@ class Version:
     blocks: list[BasicBlock]
     twins: Mapping[Value, Value]
     by_tables: bool = False  # what has been looked at in front is more than the loop's own reads
+    reads: bool = False  # something has been read in front, which the loop may write to, such that it is never entered
 
     def put_in_front(self, new: Sequence[I.Instruction]) -> None:
         """Inserts instructions before the choice, in place."""
@@ -73,15 +78,32 @@ class Version:
         return [block for block in self.loop.exits if not isinstance(block.terminator, I.Unreachable)]
 
 
+class Round(enum.Enum):
+    """Which loops have versions: the outermost that are worth it; nests inside of those that may never be entered; and
+    the innermost."""
+
+    OUTERMOST = enum.auto()
+    INSIDE = enum.auto()
+    INNERMOST = enum.auto()
+
+
 def split_loops(
-    function: Function, found: list[Version], innermost: bool, worth: Callable[[Loop, Mapping[Loop, Counter]], bool]
+    function: Function, found: list[Version], round_: Round, worth: Callable[[Loop, Mapping[Loop, Counter]], bool]
 ) -> list[Version]:
-    """Makes versions, in place, of the outermost loops that are worth it, or the innermost, of loops in simplified and
-    loop-closed form that are in none yet. The choice is the loop as it is."""
+    """Makes versions, in place, of loops in simplified and loop-closed form that are worth it. The choice is the loop
+    as it is."""
     users, made = uses(function), list[Version]()
     done = {block for version in found for block in version.blocks}
     done |= {version.loop.header for version in found if not version.loop.children and not version.by_tables}
     pending = list(Loops.of(function).roots)
+    if round_ is Round.INSIDE:
+        doubtful = {version.loop.header for version in found if version.reads}
+        pending = [
+            child
+            for loop in reached(pending, lambda one: one.children)
+            if loop.header in doubtful
+            for child in loop.children
+        ]
     while pending:
         loop = pending.pop()
         if loop.header in done:
@@ -89,7 +111,8 @@ def split_loops(
         counters = counters_in(loop)
         if (
             loop in counters
-            and not (innermost and loop.children)
+            and not (round_ is Round.INNERMOST and loop.children)
+            and not (round_ is Round.INSIDE and not loop.children)
             and loop.length <= _MOST_INSTRUCTIONS
             and _is_closed(loop, users)
             and worth(loop, counters)
