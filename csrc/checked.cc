@@ -41,6 +41,10 @@ constexpr size_t kRemembered = size_t{1} << 22;  // of reads
 constexpr size_t kReports = 1024;
 constexpr size_t kPadding = 32;                   // behind what is allocated: so far nothing else begins
 constexpr size_t kKeptBytes = size_t{256} << 20;  // of freed memory
+constexpr size_t kChunk = size_t{1} << 20;
+constexpr size_t kMostChunks = 32;
+constexpr size_t kKeptChunks = 8;  // from call to call
+constexpr size_t kSmall = kChunk / 16;
 constexpr uint64_t kEverything = uint64_t{1} << 63;
 constexpr uintptr_t kStackReserve = 512 << 10;
 
@@ -51,6 +55,7 @@ struct Object {
   uint64_t bytes;
   bool heap;
   bool freed;
+  bool in_chunk;
 };
 
 // What generated code reads itself (transform/sanitize/lookup.py): where a thread's stack ends, and the way from an
@@ -85,7 +90,7 @@ struct Tables {
   std::atomic<int32_t> stop{0};
   int32_t again = 0;  // a `Pass`
   uint64_t low = 0;   // the lowest address that the thread's stack may come to
-  Object unknown{0, kEverything, "memory", 0, false, false};
+  Object unknown{0, kEverything, "memory", 0, false, false, false};
   Leaf none_leaf;
   int64_t top[1 << kTopBits];
   int64_t none_mid[1 << kMidBits];
@@ -103,7 +108,12 @@ struct Call {
   std::deque<Object> storage;
   std::deque<Object*> freed;
   size_t freed_bytes = 0;
-  Object nothing{0, 0, "null", 0, false, false};
+  // Where small objects lie one behind the other, if the kernel alone frees what it allocates, and keeps nothing of it.
+  std::vector<std::unique_ptr<char[]>> chunks;
+  size_t chunks_in_use = 0;
+  size_t used = 0;  // of the last of these
+  bool has_chunks = false;
+  Object nothing{0, 0, "null", 0, false, false, false};
   uint64_t narrow = 0;  // how often this run has read a number of 8 or 16 bits that may be the pattern
   uint64_t narrow_of_first = 0;
   std::vector<uint64_t> remembered;  // where, with the other pattern
@@ -116,7 +126,7 @@ struct Call {
     tables = static_cast<Tables*>(std::calloc(1, sizeof(Tables)));
     if (tables == nullptr) throw std::bad_alloc();
     new (&tables->stop) std::atomic<int32_t>(0);
-    tables->unknown = Object{0, kEverything, "memory", 0, false, false};
+    tables->unknown = Object{0, kEverything, "memory", 0, false, false, false};
     running.stop = &tables->stop;
   }
   Call(const Call&) = delete;
@@ -240,11 +250,11 @@ Object* Find(Call& call, uint64_t address) {
   return reinterpret_cast<Object*>(reinterpret_cast<char*>(&call.tables->unknown) + record);
 }
 
-Object* Add(Call& call, void* memory, uint64_t bytes, const char* text, bool heap) {
+Object* Add(Call& call, void* memory, uint64_t bytes, const char* text, bool heap, bool in_chunk = false) {
   const auto base = reinterpret_cast<uint64_t>(memory);
   Object* before = Find(call, base);
   if (before->base == base && before->bytes == bytes && !before->freed && before->text == text) return before;
-  call.storage.push_back(Object{base, bytes, text, bytes, heap, false});
+  call.storage.push_back(Object{base, bytes, text, bytes, heap, false, in_chunk});
   Object* made = &call.storage.back();
   // What was there before is gone: the frame of a function that has returned, memory that a library has freed. Just
   // outside of memory that is allocated here nothing else lies; behind an object its end may.
@@ -263,18 +273,38 @@ void Forget(Call& call, Object* object) {
   std::free(reinterpret_cast<void*>(object->base));
 }
 
+// Memory for a small object, which nothing gives back before the call ends; null where there is none.
+void* Small(Call& call, uint64_t room) {
+  if (!call.has_chunks || call.depth == 0 || room > kSmall) return nullptr;
+  room = (room + kGrain - 1) / kGrain * kGrain;
+  if (call.chunks_in_use == 0 || call.used + room > kChunk) {
+    if (call.chunks_in_use == kMostChunks) return nullptr;
+    if (call.chunks_in_use == call.chunks.size()) call.chunks.emplace_back(new char[kChunk]);
+    ++call.chunks_in_use;
+    call.used = kGrain;  // in front of an object there is room, too
+  }
+  void* memory = call.chunks[call.chunks_in_use - 1].get() + call.used;
+  call.used += room;
+  return memory;
+}
+
 void* Allocate(uint64_t alignment, uint64_t bytes, bool zero) {
   if (bytes > (uint64_t{1} << 47)) return nullptr;
+  Call& call = Current();
   const uint64_t room = bytes + kPadding;
-  void* memory = alignment <= 16 ? std::malloc(room)
+  void* memory = alignment <= kGrain ? Small(call, room) : nullptr;
+  const bool in_chunk = memory != nullptr;
+  if (!in_chunk) {
+    memory = alignment <= kGrain ? std::malloc(room)
                                  : std::aligned_alloc(alignment, (room + alignment - 1) / alignment * alignment);
+  }
   if (memory == nullptr) return nullptr;
   if (zero) {
     std::memset(memory, 0, bytes);
   } else {
     Fill(memory, bytes);
   }
-  Add(Current(), memory, bytes, "allocated memory", true);
+  Add(call, memory, bytes, "allocated memory", true, in_chunk);
   return memory;
 }
 
@@ -282,6 +312,8 @@ void Reset(Call& call) {
   for (Object* object : call.freed) std::free(reinterpret_cast<void*>(object->base));
   call.freed.clear();
   call.freed_bytes = 0;
+  if (call.chunks.size() > kKeptChunks) call.chunks.resize(kKeptChunks);
+  call.chunks_in_use = 0;
   for (int64_t* page : call.pages) *page = 0;
   call.pages.clear();
   call.leaves_in_use = 0;
@@ -347,10 +379,15 @@ using jax_enzyme::Object;
 
 #define JE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
-// A call starts, which may take so many milliseconds (0: as long as it wants).
-JE_EXPORT void je_checked_begin(int64_t milliseconds) {
+// A call starts, which may take so many milliseconds (0: as long as it wants). `alone`: what it allocates no function of
+// a library frees, or keeps the address of.
+JE_EXPORT void je_checked_begin(int64_t milliseconds, bool alone) {
   Call& call = Current();
-  if (call.depth++ > 0) return;
+  if (call.depth++ > 0) {
+    call.has_chunks = call.has_chunks && alone;
+    return;
+  }
+  call.has_chunks = alone;
   jax_enzyme::Reset(call);
   call.tables->stop.store(0);
   call.tables->again = jax_enzyme::kFirst;
@@ -412,7 +449,7 @@ JE_EXPORT int64_t je_checked_free(const void*, void* memory, const char* place) 
   }
   found->freed = true;
   found->extent = 0;
-  jax_enzyme::Fill(memory, found->bytes);
+  if (found->in_chunk) return 0;
   call.freed.push_back(found);
   call.freed_bytes += found->bytes;
   while (call.freed_bytes > jax_enzyme::kKeptBytes) {

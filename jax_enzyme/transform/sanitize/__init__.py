@@ -19,6 +19,7 @@ tables       the least and the greatest number in a table
 deferred     reads of what nothing wrote in such a version, told behind it
 narrow       the same of numbers of 8 and 16 bits, told by comparing runs
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
+alone        whether what a kernel allocates is its own for good
 alignment    addresses that are no multiple of what their type asks for
 library      what functions of the C library do to memory that they are handed
 copies       memory that is copied onto itself

@@ -1,7 +1,7 @@
 """The whole way: a kernel with checks, and derivatives that run it first.
 
     before   define i64 @je.primal(ptr %x, ptr %y)        after   define i64 @je.sanitized(ptr %x, ptr %y) {
-                                                                    call void @je_checked_begin(i64 <limit>)
+                                                                    call void @je_checked_begin(i64 <limit>, i1 ...)
                                                                     call void @je_checked_fill(ptr %y, i64 32)
                                                                     %s = call i64 @je.primal(ptr %x, ptr %y)
                                                                     (if it is 0:)
@@ -44,6 +44,7 @@ from jax_enzyme.transform.insertion import Check, insert_checks
 from jax_enzyme.transform.output import is_repeatable
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.allocations import allocation_checks
+from jax_enzyme.transform.sanitize.alone import is_alone
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks, say_sums_plainly
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.certain import drop_certain_checks
@@ -149,11 +150,12 @@ def _is_traced(function: Function) -> bool:
 class _Found:
     """`exposed`: something is written of which it is not known to what object it belongs: that may be an input.
     `notes`: what is wrong in some loops is noted, and told behind them. `compares`: runs of the kernel tell whether
-    numbers of 8 and 16 bits were written."""
+    numbers of 8 and 16 bits were written. `alone`: see `alone`."""
 
     exposed: bool
     notes: bool
     compares: bool
+    alone: bool
 
 
 def _check(module: Module, function: ArrayFunction) -> _Found:
@@ -189,7 +191,7 @@ def _check(module: Module, function: ArrayFunction) -> _Found:
         insert_checks(target, before, behind, declarations)
     all_ = [bounds for _, _, bounds in found]
     exposed, notes = any(bounds.writes_somewhere for bounds in all_), any(bounds.notes for bounds in all_)
-    return _Found(exposed, notes, is_checked(module) and is_repeatable(module))
+    return _Found(exposed, notes, is_checked(module) and is_repeatable(module), is_alone(module))
 
 
 def _add(checks: Checks, more: Checks) -> None:
@@ -226,7 +228,7 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, found: _Fo
     names = ("start", "run", "failed", "again", "look", "done")
     start, run_, failed, again, look, done = (BasicBlock(name=n) for n in names)
     at, nothing = Builder(start), const_int(T.I64, 0)
-    runtime.call(at, "begin", const_int(T.I64, milliseconds))
+    runtime.call(at, "begin", const_int(T.I64, milliseconds), const_int(T.I1, int(found.alone)))
     _, kept = copies_of(at, module, changed, ("inout",), ("inout",))
     at.br(run_)
     at = Builder(run_)

@@ -29,7 +29,7 @@ _KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "re
 _SHOWN = {"object": 1, "fill": 0, "rows_inside": 7, "rows_apart": 6}
 _FRESH = frozenset(("malloc", "calloc", "aligned_alloc", "realloc"))  # what they give lies where nothing else does
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
-    "begin": (T.VOID, (T.I64,), _ACTS),
+    "begin": (T.VOID, (T.I64, T.I1), _ACTS),
     "end": (T.VOID, (), _ACTS),
     "flag": (T.PTR, (), ("nounwind", "willreturn", "memory(none)")),
     "stopped": (T.I64, (T.PTR,), ("nounwind", "cold")),
