@@ -379,8 +379,8 @@ using jax_enzyme::Object;
 
 #define JE_EXPORT extern "C" __attribute__((visibility("default"), used))
 
-// A call starts, which may take so many milliseconds (0: as long as it wants). `alone`: what it allocates no function of
-// a library frees, or keeps the address of.
+// A call starts, which may take so many milliseconds (0: as long as it wants). `alone`: what it allocates no function
+// of a library frees, or keeps the address of.
 JE_EXPORT void je_checked_begin(int64_t milliseconds, bool alone) {
   Call& call = Current();
   if (call.depth++ > 0) {
