@@ -1734,6 +1734,117 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "a vector of each iteration's own, in collapsed loops": Shared(
+        """#include <vector>
+#include <cmath>
+extern "C" void k(int n, const double *x, double *y) {
+  constexpr int H = 4, M = 32;
+#pragma omp parallel for collapse(2)
+  for (int h = 0; h < H; h++)
+    for (int i = 0; i < M; i++) {
+      std::vector<double> score(M);
+      double top = -9, z = 0, s = 0;
+      for (int j = 0; j < M; j++) top = std::fmax(top, score[j] = x[i * H + h] * x[j * H + h]);
+      for (int j = 0; j < M; j++) z += score[j] = std::exp(score[j] - top);
+      for (int j = 0; j < M; j++) s += score[j] * x[j * H + h];
+      y[i * H + h] = s / z;
+    }
+  for (int i = H * M; i < n; i++) y[i] = 0;
+}""",
+        "pjv",
+        lang="c++",
+        n=140,
+        all=True,
+    ),
+    "a vector of each thread's own, made behind a loop": Shared(
+        """#include <algorithm>
+#include <cmath>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+  std::vector<double> q(8);
+  for (int c = 0; c < 8; c++) q[c] = std::exp(x[c]);
+  double total = 0;
+#pragma omp parallel
+  {
+    std::vector<double> term(8);
+#pragma omp for reduction(+ : total)
+    for (int i = 0; i < n; i++) {
+      for (int c = 0; c < 8; c++) term[c] = q[c] * x[i] - 0.5 * x[i] * x[i] * (c + 1);
+      double top = *std::max_element(term.begin(), term.end()), z = 0;
+      for (int c = 0; c < 8; c++) z += std::exp(term[c] - top);
+      total += top + std::log(z);
+    }
+  }
+  for (int i = 0; i < n; i++) y[i] = total * x[i];
+}""",
+        "pjv",
+        lang="c++",
+        n=500,
+        all=True,
+    ),
+    "neighbours that there are none of at the edges": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 40 };
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < M; j++) {
+      double s = (4 + x[i] * x[j]) * sin(x[i * M + j]);
+      if (i > 0) s -= x[(i - 1) * M + j];
+      if (i < M - 1) s -= x[(i + 1) * M + j];
+      if (j > 0) s -= x[i * M + j - 1];
+      if (j < M - 1) s -= x[i * M + j + 1];
+      y[i * M + j] = s;
+    }
+}""",
+        "pjv",
+        n=1600,
+        all=True,
+    ),
+    "sums in a local array that is read again": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double bins[64] = {0}, *far = calloc(64, 8);
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    int b = i * i & 62;
+    double f = exp(-x[i]);
+#pragma omp atomic
+    bins[b] += f;
+#pragma omp atomic
+    bins[b + 1] += f * x[i];
+#pragma omp atomic
+    far[b] += f * f;
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = x[i] * bins[i & 63] * sin(x[i] * far[i & 62]);
+  free(far);
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "a stack of each iteration's own, in chunks": Shared(
+        """void k(int n, const double *x, double *y) {
+#pragma omp parallel for schedule(dynamic, 8)
+  for (int i = 0; i < n; i++) {
+    int stack[64], top = 0;
+    double s = 0, w[64];
+    stack[top++] = 1;
+    while (top) {
+      int c = stack[--top];
+      w[c & 63] = x[(i + c) % n] * (c & 1 ? x[i] : 2);
+      s += w[c & 63] * w[c & 63];
+      if (c < 12 + i % 9) stack[top++] = 2 * c, stack[top++] = 2 * c + 1;
+    }
+    y[i] = s;
+  }
+}""",
+        "pjv",
+        n=1000,
+    ),
     "sums in memory that is made only sometimes": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {

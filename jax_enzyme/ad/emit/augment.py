@@ -25,6 +25,7 @@ from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
 from jax_enzyme.ad.facts.room import room
+from jax_enzyme.ad.plan.shared_tapes import late_residents
 from jax_enzyme.ad.plan.state import State, heads
 from jax_enzyme.ad.plan.tape import Slot, address, marked
 from jax_enzyme.ad.plan.taping import Plan
@@ -105,6 +106,7 @@ class Augmenter(ShadowedCopy):
         self._rows: dict[Loop, Value] = {}
         self._begins: dict[I.Instruction, MemoryObject] = {}
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
+        self._late = late_residents(plan)
         self._kept = frozenset[MemoryObject]().union(*(state.kept for state in around.states.values()))
         self._kept_memory = KeptMemory(around.runtime)
         self._heads = heads(around.states.values())
@@ -119,7 +121,7 @@ class Augmenter(ShadowedCopy):
             type_ = T.ArrayType(len(self._heads), T.PTR)
             self._alive = self.builder.alloca(type_)
             self.builder.store(zero(type_), self._alive)
-        for item in self._plan.residents:
+        for item in (o for o in self._plan.residents if o not in self._late):
             begin = self._plan.recipes.begin(item)
             if begin is not None:
                 self._begins[begin] = item
@@ -179,7 +181,18 @@ class Augmenter(ShadowedCopy):
         for instruction in block.instructions[len(phis) :]:
             if instruction.is_terminator:
                 self._enter_from(block)
+            if isinstance(instruction, I.Return):
+                self._keep_late()
             self._instruction(instruction)
+
+    def _keep_late(self) -> None:
+        """Copies the objects to the tape that were memory of their own so far."""
+        for item in self._late:
+            assert item.site is not None
+            memory, size = self.values[item.site], self._plan.recipes.object_size(item) or 0
+            self._runtime.copy(self.builder, self._at(self._plan.tape.slots[item]), memory, size)
+            if item.kind == "heap":
+                self._runtime.free(self.builder, memory)
 
     def _enter_from(self, block: BasicBlock) -> None:
         """Starts the chain of nodes, or takes the row, of the loop that a block is in front of; copies what memory the
@@ -341,7 +354,8 @@ class Augmenter(ShadowedCopy):
         self.builder.ret(self.builder.pack(sweep.function.function_type.result, [*results, self._tape]))
 
     def _is_resident(self, instruction: I.Instruction) -> bool:
-        return self.facts.points_to.objects.get(instruction) in self._plan.residents
+        item = self.facts.points_to.objects.get(instruction)
+        return item in self._plan.residents and item not in self._late
 
     def _fill_calloc(self, instruction: I.Instruction) -> None:
         if callee_name(instruction) == "calloc":
@@ -349,10 +363,11 @@ class Augmenter(ShadowedCopy):
             self._runtime.clear(self.builder, self.values[instruction], ConstantInt(T.I64, size))
 
     def _dropped(self, call: I.CallBase) -> bool:
-        """Markers mean nothing in the new function; a resident object is not freed."""
+        """Markers mean nothing in the new function, but for those of variables that are its own as well: in each
+        iteration one begins anew. A resident object is not freed."""
         match call_effect(call):
             case Effect.IGNORED:
-                return True
+                return not any(isinstance(self.values.get(o), I.Alloca) for o in call.operands)
             case Effect.FREE:
                 return not self._freed_late.isdisjoint(self.facts.points_to.of(call.operands[0]))
             case _:

@@ -1,7 +1,8 @@
 """What iterations of marked loops write of a tape that is memory like any other to those who share loops out.
 
 Slots are each iteration's own. But local objects live in a tape too, as their owner has them: one that every iteration
-fills anew, as a thread does with an array of its own, is written at the same places by all of them.
+fills anew, as a thread does with an array of its own, or adds to, is written at the same places by all of them. Where
+its address goes nowhere, such an object stays where it is, and is copied to the tape in the end.
 """
 
 from __future__ import annotations
@@ -14,14 +15,42 @@ from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.digits import overlap, place_of
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, is_common, mark_tape, marks_of
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.values import Value
 
 
 def mark_residents(plan: Plan, tape: Value) -> None:
     """Says of the memory of a tape, in place, what is known of what iterations write of it."""
-    meeting = [item for item in plan.residents if plan.recipes.begin(item) is None and _may_meet(plan.recipes, item)]
+    meeting = [item for item in _meeting(plan) if not _stays(plan, item)]
     mark_tape(tape, common=all(is_common(item.site) for item in meeting), slots=not meeting)
+
+
+def late_residents(plan: Plan) -> list[MemoryObject]:
+    """The objects of a tape that are copied to it in the end, before which they are memory of their own."""
+    return [item for item in _meeting(plan) if _stays(plan, item)]
+
+
+def _meeting(plan: Plan) -> list[MemoryObject]:
+    recipes = plan.recipes
+    return [item for item in plan.residents if recipes.begin(item) is None and _may_meet(recipes, item)]
+
+
+def _stays(plan: Plan, item: MemoryObject) -> bool:
+    """Is an object made where the function begins, and is it reached through its own address alone, which is no part of
+    what is kept?"""
+    recipes, points_to = plan.recipes, plan.recipes.points_to
+    made = isinstance(item.site, I.Alloca) or (item.site and callee_name(item.site) in ("malloc", "calloc"))
+    if not made or item.site not in recipes.code.function.entry.instructions:
+        return False
+    if any(item in held for held in points_to.contents.values()):
+        return False
+    if any(T.is_pointer(value.type) and item in points_to.of(value) for value in plan.taped):
+        return False
+    found = recipes.memory.touching(item)
+    return all(len(a.objects) == 1 and I.base_of(a.pointer) is item.site for a in found)
 
 
 def _may_meet(recipes: Recipes, item: MemoryObject) -> bool:
