@@ -42,7 +42,7 @@ from jax_enzyme.ir.values import (
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, calls_nothing_back, effect, writes_text
-from jax_enzyme.rules.mpi.table import communication, is_mpi
+from jax_enzyme.rules.mpi.table import communication, is_mpi, under_way
 from jax_enzyme.rules.pairs import declared_routine
 from jax_enzyme.rules.table import standard
 
@@ -132,6 +132,8 @@ def called_routine(call: I.CallBase) -> Routine | None:
         if is_mpi(callee.name):
             found = communication(callee.name, call.arguments, callee.attributes)
             return found or declared_routine(callee.name, callee.attributes)
+        if (begun := under_way(callee.name)) is not None:
+            return begun
         return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
     return None
 

@@ -28,7 +28,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
-from jax_enzyme.rules.mpi.table import failure, library_of
+from jax_enzyme.rules.mpi.table import failure, library_of, under_way
 from jax_enzyme.transform.unprototyped_calls import fits
 
 _FORMAT = "5"
@@ -43,7 +43,8 @@ _NUMBERS = {
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
 _KEPT_ATTRIBUTES = ("nounwind", "willreturn", "norecurse", "memory(")
 _SCOPE = "llvm.experimental.noalias.scope.decl"  # of metadata that is not kept
-Numbers = str | tuple[str, str]
+Numbers = str | tuple[str, ...]
+UNDER_WAY = "under_way"
 _TWO_FLOATS = T.StructType((T.FLOAT, T.FLOAT))
 
 
@@ -60,7 +61,14 @@ def link_rules(module: Module) -> None:
     declared = [(name, f.function_type) for name, f in module.functions.items() if f.is_declaration]
     active = [r for name, kind in declared if (r := routine(name, kind)) is not None and r.is_active]
     wanted = {name: r.letter for r in active for name in (r.jvp, r.forward, r.reverse)}
-    _link(module, wanted | {name: of for name, _ in declared if (of := library_of(name)) is not None})
+    named = {name: of for name, _ in declared if (of := library_of(name)) is not None and under_way(name) is None}
+    _link(module, wanted | named)
+
+
+def link_under_way(module: Module) -> None:
+    """Adds, in place, what is known of MPI's requests, where a module calls it and no derivative follows."""
+    declared = [name for name, function in module.functions.items() if function.is_declaration]
+    _link(module, {name: (*of, UNDER_WAY) for name in declared if under_way(name) and (of := library_of(name))})
 
 
 def link_failure(module: Module, interface: str) -> Function:
@@ -133,11 +141,12 @@ def _return_integer(function: Function, defined: T.Type) -> None:
 
 def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
     """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `numbers`
-    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, with its binary interface. Their
-    variables are those of all kinds: one may begin a message, and the rules of another wait for it."""
+    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, with its binary interface, and
+    `UNDER_WAY` for those in `under_way.c`. Their variables are those of all kinds: one may begin a message, and the
+    rules of another wait for it."""
     module = parse(_text(numbers, symbols))
     if isinstance(numbers, tuple):
-        _name_by_numbers(module, numbers[1])
+        _name_by_numbers(module, "_".join(numbers[1:]))
     for function in module.functions.values():
         function.attributes = _plain(module, function.attributes)
         if not function.is_declaration:
@@ -156,15 +165,15 @@ def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
     return module
 
 
-def _name_by_numbers(module: Module, letter: str) -> None:
+def _name_by_numbers(module: Module, kind: str) -> None:
     """Gives what the rules of MPI call a name of its own for each kind of numbers, as the rules have: a module may have
-    those of several kinds. So it does to their texts: a kernel's own are called the same."""
+    those of several kinds, and optimised before. So it does to their texts: a kernel's own are called the same."""
     for function in module.functions.values():
         if not function.is_declaration and library_of(function.name) is None:
-            function.name = f"{function.name}_{letter}"
+            function.name = f"{function.name}_{kind}"
     for variable in module.globals.values():
         if "private" in variable.prefix:
-            variable.name = f"je_mpi{variable.name}_{letter}"
+            variable.name = f"je_mpi{variable.name}_{kind}"
     module.functions = {function.name: function for function in module.functions.values()}
     module.globals = {variable.name: variable for variable in module.globals.values()}
 
@@ -210,7 +219,7 @@ def _library(numbers: Numbers) -> str:
     there. Accesses say what type they are of, from which LLVM draws no conclusions: numbers are one or pairs of them as
     each rule likes."""
     folder = "blas" if isinstance(numbers, str) else "mpi"
-    source = _expanded(folder, "library.c")
+    source = _expanded(folder, "under_way.c" if UNDER_WAY in numbers else "library.c")
     cache = DiskCache.named("library")
     key = digest(_FORMAT, toolchain.zig().version, host().compiler, repr(numbers), source)
     entry = cache.get(key)
@@ -224,7 +233,7 @@ def _library(numbers: Numbers) -> str:
 def _definitions(numbers: Numbers) -> list[str]:
     if isinstance(numbers, str):
         return _NUMBERS[numbers].split()
-    interface, letter = numbers
+    interface, letter, *_ = numbers
     real, width = "float" if letter in "sc" else "double", 2 if letter in "cz" else 1
     return [f"ABI={interface}", f"ABI_{interface}", f"LETTER={letter}", f"REAL={real}", f"WIDTH={width}"]
 

@@ -6,7 +6,7 @@ from jax_enzyme.cache import digest
 from jax_enzyme.codegen.again import CAREFUL
 from jax_enzyme.codegen.assembly import check_assembly
 from jax_enzyme.codegen.entry import INITIALISER, add_entry, add_initialiser, make_internal
-from jax_enzyme.codegen.library import link_failure
+from jax_enzyme.codegen.library import link_failure, link_under_way
 from jax_enzyme.codegen.loading import Built, loaded
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
@@ -26,6 +26,7 @@ def entry_module(function: ArrayFunction, threads: int | None = None, careful: A
     to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all. What calls MPI
     runs the elements of a batch in order. `careful`: of another module, the function with its masks."""
     module = clone_without_debug(function.module)
+    link_under_way(module)
     link(module)
     module = emulate_thread_locals(module)
     interface = binary_interface(module)
@@ -54,6 +55,7 @@ def compiled(function: ArrayFunction, options: Options, careful: ArrayFunction |
 def _beside(careful: ArrayFunction) -> Module:
     """A module of its own with a reverse sweep by the name that entries call."""
     module = clone_without_debug(careful.module)
+    link_under_way(module)
     link(module)
     kernel = module.functions.pop(careful.symbol)
     make_internal(module)

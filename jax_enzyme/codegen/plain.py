@@ -186,6 +186,7 @@ class PlainFunction:
 
     def _wrapped(self, derived: ArrayFunction, suffix: str) -> Module:
         module = clone_without_debug(derived.module)
+        library.link_under_way(module)
         link(module)
         mark_for_inlining(module, [])
         _may_share_derivatives(module)

@@ -47,7 +47,7 @@ class Processes:
     def __init__(self, library: str, include: str, dry: bool) -> None:
         self._library = library
         self._include = include
-        self._dry = dry
+        self.is_dry = dry
         self.rank = self._asked("rank")
         self.size = self._asked("size")
 
@@ -61,7 +61,7 @@ class Processes:
     def compiled(self, function: Callable[..., object], *arguments: object) -> Callable[..., object]:
         """The function for such arguments. It ends here, and is in the cache for others, where nothing is to be run."""
         made = jax.jit(function).lower(*arguments).compile()
-        if self._dry:
+        if self.is_dry:
             raise Compiled
         return made
 
@@ -343,6 +343,30 @@ def check_transformations(processes: Processes) -> None:
     )
 
 
+def check_again(processes: Processes) -> None:
+    """Second derivatives through requests, forward over reverse and reverse over forward."""
+    rank = processes.rank
+    for name in ("two_begun", "begun", "persistent"):
+        whole = WHOLE[name]
+        steps = "steps: i32, " if whole is heat else ""
+        kernel = processes.kernel(name, f"n: i32, {steps}x: f64[n], out y: f64[n]")
+        own = (lambda x, f=kernel: f(3, x)) if whole is heat else kernel
+        whole = (lambda x: heat(x, 3)) if whole is heat else whole
+
+        def twice(f: Callable[[jax.Array], jax.Array], x: jax.Array, t: jax.Array, w: jax.Array) -> object:
+            turned = jax.jvp(lambda x: jax.vjp(f, x)[1](w)[0], (x,), (t,))[1]
+            return turned, jax.vjp(lambda x: jax.jvp(f, (x,), (t,))[1], x)[1](w)[0]
+
+        at = np.random.default_rng(5).uniform(0.3, 1.2, (3, processes.size, N))
+        ours = jax.jit(lambda *at, f=own: twice(f, *at)).lower(*at[:, rank]).compile()
+        if processes.is_dry:
+            continue
+        for found, expected in zip(ours(*at[:, rank]), jax.jit(lambda *at, f=whole: twice(f, *at))(*at), strict=True):
+            close(found, expected[rank])
+    if processes.is_dry:
+        raise Compiled
+
+
 def check_refused(processes: Processes) -> None:
     for name in ("bytes", "one_sided", "written"):
         kernel = processes.kernel(name)
@@ -373,6 +397,7 @@ def check_error(processes: Processes) -> None:
 
 OTHERS = {
     "transformations": check_transformations,
+    "again": check_again,
     "refused": check_refused,
     "crossed": check_crossed,
     "fails": check_failure,

@@ -82,14 +82,21 @@ def compiled() -> None:
     """All kernels are in the disk cache once one process has compiled them; what has no derivative is refused there."""
     need("mpiexec of `pip install mpich`", (PREFIX / "lib" / LIBRARY).exists())
     need("flang-22")
-    first = run(1, "compile", *WHOLE, "transformations", "fails", "crossed", "refused")
+    first = run(1, "compile", *WHOLE, "transformations", "again", "fails", "crossed", "refused")
     assert first.code == 0 and first.right("refused") == 1, first.out
 
 
 @pytest.mark.parametrize(
     ("count", "names"),
     [
-        (2, [*sorted(WHOLE.keys() - {"uneven", "exchanged", "heat", "begun_parts", "late"}), "transformations"]),
+        (
+            2,
+            [
+                *sorted(WHOLE.keys() - {"uneven", "exchanged", "heat", "begun_parts", "late"}),
+                "transformations",
+                "again",
+            ],
+        ),
         (3, ["uneven", "exchanged", "begun_parts"]),
         (4, ["heat"]),
     ],

@@ -62,9 +62,8 @@ COMMUNICATION = Cause(
     "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is "
     "not known here, so that no such call is taken for one without derivative",
     "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it, and the integers of\n"
-    "a structure in a message of their own; where it is a derivative that is differentiated again, send without\n"
-    "requests and without a buffer (MPI_Sendrecv); keep files for numbers that no derivative depends on, and\n"
-    "one-sided calls for code around the kernel;\n"
+    "a structure in a message of their own; keep files for numbers that no derivative depends on, and one-sided calls\n"
+    "for code around the kernel;\n"
     "docs/mpi.md lists the functions that have rules",
 )
 UNKNOWN_POINTER_CALL = Cause(

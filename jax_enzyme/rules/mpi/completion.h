@@ -1,4 +1,5 @@
-/* Waited for, or asked whether they are complete: requests, by any of MPI's functions, each of which says which ones. */
+/* Waited for, or asked whether they are complete: requests, by any of MPI's functions, each of which says which ones.
+ */
 
 struct je_completion {
   int many, *which; /* places in `requests` */
@@ -59,68 +60,84 @@ static void je_done(struct je_completion *c) {
   free(c->own);
 }
 
-static void je_completed_jvp(struct je_completion c) {
-  for (int i = 0; i < c.many; i++) {
-    struct je_request *r = je_found(c.before[c.which[i]]);
-    if (r) je_landed_jvp(r);
+/* The tangents of a message have come, or gone. */
+static void je_landed(struct je_request *r) {
+  for (struct je_part *p = r->tangents; p; p = p->next) {
+    struct je_mpi_status moved;
+    if (r->kind) {
+      je_end_of(r, p, &r->out, p->sin, 0);
+      continue;
+    }
+    je_check(MPI_Wait(&p->request, &moved), r->comm);
+    if (r->incoming && r->count) {
+      int count;
+      MPI_Get_count(&moved, r->number, &count);
+      je_move(r, p->sin, p->moved, count, 0);
+    }
   }
-  je_done(&c);
+  je_free_parts(&r->tangents);
 }
 
-struct je_waited {
-  int count;
+/* What was complete at once, for the reverse sweep. */
+struct je_group {
+  struct je_group *next;
+  int number, count;
   struct je_request **of;
 };
 
-static void *je_completed_forward(struct je_completion c, void *arena) {
-  struct je_waited *f = je_arena_allocate(arena, sizeof *f);
-  f->count = 0;
-  f->of = je_arena_allocate(arena, (c.many > 0 ? c.many : 0) * sizeof *f->of + 1);
+static struct je_group *je_groups;
+static int je_groups_made;
+
+static void je_keep(struct je_group *group, struct je_request *r, const struct je_mpi_status *came) {
+  if (!r->kind && r->incoming && r->count) {
+    r->peer = came->source, r->tag = came->tag;
+    MPI_Get_count(came, r->number, &r->count);
+  }
+  r->next = je_kept, je_kept = r;
+  int at = group->count++; /* in the order in which they were begun */
+  for (; at > 0 && group->of[at - 1]->number_of > r->number_of; at--) group->of[at] = group->of[at - 1];
+  group->of[at] = r;
+}
+
+static int je_completed(struct je_completion c, int keeps) {
+  struct je_group *group = 0;
+  if (keeps) {
+    group = malloc(sizeof *group);
+    group->next = je_groups, group->number = je_groups_made++, group->count = 0;
+    group->of = calloc((c.many > 0 ? c.many : 0) + 1, sizeof *group->of);
+    je_groups = group;
+  }
   for (int i = 0; i < c.many; i++) {
     struct je_request *r = je_found(c.before[c.which[i]]);
     if (!r) continue;
-    if (!r->kind && r->incoming && r->count) {
-      r->peer = c.own[i].source, r->tag = c.own[i].tag;
-      MPI_Get_count(&c.own[i], r->number, &r->count);
-    }
-    int at = f->count++; /* in the order in which they were begun */
-    for (; at > 0 && f->of[at - 1]->number_of > r->number_of; at--) f->of[at] = f->of[at - 1];
-    f->of[at] = r;
+    je_landed(r);
+    if (r->cotangents)
+      je_keep(group, r, &c.own[i]);
+    else
+      je_forget(r);
   }
   je_done(&c);
-  for (int i = 0; i < f->count; i++) je_in_order_of(f->of[i]);
-  return f;
+  for (int i = 0; keeps && i < group->count; i++) {
+    const struct je_request *r = group->of[i];
+    je_in_order(r->number_of, r->incoming, r->kind ? 0 : r->peer, r->tag, r->comm);
+  }
+  return keeps ? group->number : 0;
 }
 
-static void je_completed_reverse(const struct je_waited *f) {
-  for (int i = f->count - 1; i >= 0; i--) je_begin_back(f->of[i]);
+void RULE(begun, _turn)(int number) {
+  struct je_group **at = &je_groups;
+  while ((*at)->number != number) at = &(*at)->next;
+  struct je_group *group = *at;
+  *at = group->next;
+  for (int i = group->count - 1; i >= 0; i--) je_begin_back(group->of[i]);
+  free(group->of);
+  free(group);
 }
 
-#define COMPLETES(name, PARAMETERS, completion, statuses, count)                                                       \
-  void RULE(name, _jvp)(PARAMETERS) {                                                                                  \
+#define COMPLETES(name, PARAMETERS, ARGUMENTS, completion, statuses, count)                                            \
+  int RULE(name, _complete)(PARAMETERS, int keeps) {                                                                   \
     struct je_completion c = completion;                                                                               \
     je_say(&c, statuses, count);                                                                                       \
-    je_completed_jvp(c);                                                                                               \
-  }                                                                                                                    \
-  void *RULE(name, _forward)(PARAMETERS, long stable, void *arena) {                                                   \
-    struct je_completion c = completion;                                                                               \
-    (void)stable;                                                                                                      \
-    je_say(&c, statuses, count);                                                                                       \
-    return je_completed_forward(c, arena);                                                                             \
-  }                                                                                                                    \
-  void RULE(name, _reverse)(void *frame) { je_completed_reverse(frame); }
-
-#define STATUSES struct je_mpi_status *statuses
-COMPLETES(wait, GIVEN(handle *request, STATUSES), je_all(1, request), statuses, 1)
-COMPLETES(test, GIVEN(handle *request, int *flag, STATUSES), je_all_if(1, request, flag), statuses, 1)
-COMPLETES(waitall, GIVEN(int count, handle *requests, STATUSES), je_all(count, requests), statuses, count)
-COMPLETES(testall, GIVEN(int count, handle *requests, int *flag, STATUSES), je_all_if(count, requests, flag), statuses,
-          count)
-COMPLETES(waitany, GIVEN(int count, handle *requests, int *index, STATUSES), je_any(count, requests, index), statuses,
-          1)
-COMPLETES(testany, GIVEN(int count, handle *requests, int *index, int *flag, STATUSES),
-          je_any_if(count, requests, index, flag), statuses, 1)
-COMPLETES(waitsome, GIVEN(int count, handle *requests, int *many, int *indices, STATUSES),
-          je_some(count, requests, many, indices, 1), statuses, *many)
-COMPLETES(testsome, GIVEN(int count, handle *requests, int *many, int *indices, STATUSES),
-          je_some(count, requests, many, indices, 0), statuses, *many)
+    return je_completed(c, keeps);                                                                                     \
+  }
+#include "completions.h"

@@ -8,6 +8,7 @@
 #define NUMBER JE_NUMBER_OF(LETTER)
 #define GIVEN(...) __VA_ARGS__ /* as one argument of a macro */
 #define JE_BACK (1 << 19)
+#define JE_COLLECTIVE 2 /* what an order is kept of, beside messages out, 0, and in, 1 */
 
 /* MPI_Abort may come back before the launcher has ended the process, which must not go on. A launcher that ends
    processes leaves unread what they said just before. */

@@ -11,9 +11,8 @@
 
 #include "abi.h"
 #include "helpers.h"
-#include "requests.h"
+#include "waiting.h"
 #include "begun.h"
-#include "completion.h"
 #include "messages.h"
 #include "collective.h"
 #include "blocks.h"

@@ -65,9 +65,8 @@ static long je_goes_in(int kind, int count, int root, handle comm) {
 static struct je_side je_together(long total) { return (struct je_side){total, 0, 0, 0, 0}; }
 
 /* Blocks, whose numbers and places are kept; side by side where there are no `starts`. */
-static struct je_side je_apart(void *arena, const int *counts, const int *starts, int many) {
-  long bytes = 3 * many * sizeof(int) + 1;
-  int *kept = arena ? je_arena_allocate(arena, bytes) : malloc(bytes);
+static struct je_side je_apart(const int *counts, const int *starts, int many) {
+  int *kept = malloc(3 * many * sizeof(int) + 1);
   struct je_side side = {0, many, kept, kept + many, kept + 2 * many};
   for (int i = 0; i < many; i++) {
     side.counts[i] = counts[i], side.packed[i] = side.total;
@@ -77,12 +76,13 @@ static struct je_side je_apart(void *arena, const int *counts, const int *starts
   return side;
 }
 
-/* Begins such a call, of the numbers of a record. What goes into a broadcast lies where it comes out. */
-static void je_begin_linear(struct je_request *r, int kind, const struct je_side *in, const struct je_side *out) {
-  const void *from = r->from;
-  void *to = r->moved;
+/* Begins such a call, of the numbers of a part. What goes into a broadcast lies where it comes out. */
+static void je_begin_linear(const struct je_request *r, struct je_part *p, int kind, const struct je_side *in,
+                            const struct je_side *out) {
+  const void *from = p->from;
+  void *to = p->moved;
   int n = r->count, root = r->peer, code = 0;
-  handle number = r->number, comm = r->comm, *request = &r->back;
+  handle number = r->number, comm = r->comm, *request = &p->request;
   switch (kind) {
   case JE_BCAST:
     if (je_rank(comm) == root) je_move(r, to, from, n, 0);
@@ -127,32 +127,31 @@ static void je_begin_linear(struct je_request *r, int kind, const struct je_side
   je_check(code, comm);
 }
 
-static void je_begin_of(struct je_request *r, int kind, const struct je_side *in, const struct je_side *out,
-                        const void *shadow) {
-  r->from = calloc(je_bytes(r, in->total) + 1, 1);
-  r->moved = calloc(je_bytes(r, out->total) + 1, 1);
-  if (shadow && !in->many) je_move(r, r->from, shadow, in->total, 0);
+static void je_begin_of(const struct je_request *r, struct je_part *p, int kind, const struct je_side *in,
+                        const struct je_side *out, const void *shadow) {
+  p->from = calloc(je_bytes(r, in->total) + 1, 1);
+  p->moved = calloc(je_bytes(r, out->total) + 1, 1);
+  if (shadow && !in->many) je_move(r, p->from, shadow, in->total, 0);
   for (int i = 0; shadow && i < in->many; i++)
-    je_move(r, (char *)r->from + je_bytes(r, in->packed[i]), (const char *)shadow + je_bytes(r, in->starts[i]),
+    je_move(r, (char *)p->from + je_bytes(r, in->packed[i]), (const char *)shadow + je_bytes(r, in->starts[i]),
             in->counts[i], 0);
-  je_begin_linear(r, kind, in, out);
+  je_begin_linear(r, p, kind, in, out);
 }
 
 /* Adds what has come out, or puts it in place. */
-static void je_end_of(struct je_request *r, const struct je_side *out, void *shadow, int adds) {
+static void je_end_of(const struct je_request *r, struct je_part *p, const struct je_side *out, void *shadow,
+                      int adds) {
   struct je_mpi_status own;
-  je_check(MPI_Wait(&r->back, &own), r->comm);
-  if (!out->many) je_move(r, shadow, r->moved, out->total, adds);
+  je_check(MPI_Wait(&p->request, &own), r->comm);
+  if (!out->many) je_move(r, shadow, p->moved, out->total, adds);
   for (int i = 0; shadow && i < out->many; i++)
-    je_move(r, (char *)shadow + je_bytes(r, out->starts[i]), (char *)r->moved + je_bytes(r, out->packed[i]),
+    je_move(r, (char *)shadow + je_bytes(r, out->starts[i]), (char *)p->moved + je_bytes(r, out->packed[i]),
             out->counts[i], adds);
-  free(r->from);
-  free(r->moved);
 }
 
-static void je_begin_transpose(struct je_request *r) {
-  je_begin_of(r, je_transpose(r->kind), &r->out, &r->in, r->shadow);
-  if (!r->out.many) je_nothing(r, r->shadow, r->out.total);
-  for (int i = 0; r->shadow && i < r->out.many; i++)
-    je_nothing(r, (char *)r->shadow + je_bytes(r, r->out.starts[i]), r->out.counts[i]);
+static void je_begin_transpose(const struct je_request *r, struct je_part *p) {
+  je_begin_of(r, p, je_transpose(r->kind), &r->out, &r->in, p->sin);
+  if (!r->out.many) je_nothing(r, p->sin, r->out.total);
+  for (int i = 0; p->sin && i < r->out.many; i++)
+    je_nothing(r, (char *)p->sin + je_bytes(r, r->out.starts[i]), r->out.counts[i]);
 }

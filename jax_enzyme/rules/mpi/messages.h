@@ -14,7 +14,7 @@ struct je_sent {
 
 static void *je_sent(void *arena, int count, int to, int tag, handle comm, REAL *shadow) {
   struct je_sent *f = je_arena_allocate(arena, sizeof *f);
-  je_in_order(je_requests_begun, 0, to, tag, comm);
+  je_in_order(0, to, tag, comm);
   f->count = count, f->to = to, f->tag = tag, f->comm = comm, f->shadow = shadow;
   return f;
 }
@@ -29,7 +29,7 @@ static void je_send_reverse(const struct je_sent *f) {
 }
 
 /* MPI_Send and its kin differ in when they return; the derivatives need not. */
-#define SENDS(name, function)                                                                                          \
+#define SENDS_AT_ONCE(name, function)                                                                                  \
   extern int function(const void *buf, int count, handle type, int to, int tag, handle comm);                          \
   void RULE(name, _jvp)(const REAL *buf, int count, handle type, int to, int tag, handle comm, const REAL *sbuf) {     \
     je_check(function(buf, count, type, to, tag, comm), comm);                                                         \
@@ -43,9 +43,9 @@ static void je_send_reverse(const struct je_sent *f) {
   }                                                                                                                    \
   void RULE(name, _reverse)(void *frame) { je_send_reverse(frame); }
 
-SENDS(send, MPI_Send)
-SENDS(ssend, MPI_Ssend)
-SENDS(rsend, MPI_Rsend)
+SENDS_AT_ONCE(send, MPI_Send)
+SENDS_AT_ONCE(ssend, MPI_Ssend)
+SENDS_AT_ONCE(rsend, MPI_Rsend)
 
 /* Where a message came from, and how long it was. */
 struct je_came {
@@ -95,7 +95,7 @@ void *RULE(recv, _forward)(REAL *buf, int count, handle type, int from, int tag,
                            struct je_mpi_status *status, REAL *sbuf, long stable, void *arena) {
   struct je_received *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
-  je_in_order(je_requests_begun, 1, from, tag, comm);
+  je_in_order(1, from, tag, comm);
   f->came = je_receive(buf, count, type, from, tag, comm, status);
   je_no_derivative(f->came, comm);
   f->comm = comm, f->shadow = sbuf;
@@ -148,8 +148,8 @@ void *RULE(sendrecv, _forward)(const REAL *out, int out_count, handle out_type, 
                                struct je_mpi_status *status, REAL *sout, REAL *sin, long stable, void *arena) {
   struct je_exchanged *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
-  je_in_order(je_requests_begun, 0, to, out_tag, comm);
-  je_in_order(je_requests_begun, 1, from, in_tag, comm);
+  je_in_order(0, to, out_tag, comm);
+  je_in_order(1, from, in_tag, comm);
   f->came = je_exchange(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
   f->count = out_count, f->to = to, f->tag = out_tag, f->comm = comm, f->sout = sout, f->sin = sin;
   return f;
@@ -193,8 +193,8 @@ void *RULE(sendrecv_replace, _forward)(REAL *buf, int count, handle type, int to
                                        void *arena) {
   struct je_exchanged *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
-  je_in_order(je_requests_begun, 0, to, out_tag, comm);
-  je_in_order(je_requests_begun, 1, from, in_tag, comm);
+  je_in_order(0, to, out_tag, comm);
+  je_in_order(1, from, in_tag, comm);
   f->came = je_replace(buf, count, type, to, out_tag, from, in_tag, comm, status);
   f->count = count, f->to = to, f->tag = out_tag, f->comm = comm, f->sout = sbuf, f->sin = sbuf;
   return f;

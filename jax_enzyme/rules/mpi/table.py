@@ -202,6 +202,26 @@ class Communication(Routine):
         return self.name in _INACTIVE and not self.name.startswith(("File_read", "File_write"))
 
 
+@dataclass(frozen=True)
+class UnderWay(Communication):
+    """A function of `under_way.c`, which has no body as long as a derivative may follow; `derivative` is that of one
+    that moves numbers."""
+
+    derivative: str
+
+    @property
+    def communicates(self) -> bool:
+        return bool(self.floats)
+
+    @property
+    def only_asks(self) -> bool:
+        return not self.communicates
+
+    @property
+    def jvp(self) -> str:
+        return self.derivative
+
+
 _PREFIXES = (MPI, f"P{MPI}", MPI.lower(), f"p{MPI.lower()}")
 
 
@@ -263,6 +283,39 @@ def counts_of(symbol: str) -> frozenset[int]:
     parameters, _ = _rows().get(symbol.removeprefix(MPI), ((), ()))
     labels = [label for label, _ in parameters]
     return frozenset(i for i, pair in enumerate(itertools.pairwise(labels)) if pair == ("count", "type"))
+
+
+_ON_RECORDS = """
+beside out:F in:F+
+back   out:F+ in:F+
+number
+end    number:v out:F+ in:F+
+turn   number:v
+order  incoming:v peer:v tag:v comm:v
+"""
+
+
+def under_way(symbol: str) -> UnderWay | None:
+    """What a call of a function of `under_way.c` does, by its name: `je_mpi_mpich_isend_d_start`."""
+    found = library_of(symbol)
+    if found is None:
+        return None
+    stem, _, part = symbol.removeprefix(PREFIX).rpartition("_")
+    name = stem.removeprefix(f"mpi_{found[0]}_").removesuffix(f"_{found[1]}")
+    if name == "begun":
+        parameters, derivative = _on_records().get(part), f"{symbol}jvp"
+    elif part == "start":
+        called = name.removesuffix("_in_place").capitalize()
+        parameters, derivative = _row(called, *found, called.lower() != name).parameters, f"{PREFIX}{stem}_jvp"
+    elif part == "complete":
+        keeps = Parameter("keeps", Kind.FLAG, False, False)
+        parameters, derivative = (*_row(name.capitalize(), *found, False).parameters, keeps), ""
+    else:
+        return None
+    if parameters is None:
+        return None
+    scalar = T.FLOAT if found[1] in "sc" else T.DOUBLE
+    return UnderWay(name.capitalize(), symbol, parameters, Result.INTEGER, scalar, found[1] in "cz", derivative)
 
 
 def library_of(rule: str) -> tuple[str, str] | None:
@@ -340,6 +393,13 @@ def _rows() -> Mapping[str, tuple[tuple[tuple[str, str], ...], tuple[str, ...]]]
         split = tuple((label, kind) for label, _, kind in (text.partition(":") for text in parameters))
         found[name] = split, tuple(operations.split())
     return found
+
+
+@functools.cache
+def _on_records() -> Mapping[str, tuple[Parameter, ...]]:
+    """The functions of `under_way.c` that are about what is begun already: their parameters."""
+    rows = (line.split() for line in _ON_RECORDS.strip().splitlines())
+    return {name: tuple(_parameter(*text.split(":")) for text in parameters) for name, *parameters in rows}
 
 
 def number_of(datatype: Value) -> tuple[str, str] | None:
