@@ -4,11 +4,12 @@ have thousands of units and be asked for hundreds of names."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-from jax_enzyme.frontends.definitions import PASTING, headers_with, hinted, making, parts, pasted
+from jax_enzyme.frontends.definitions import PASTING, Texts, headers_with, parts
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
 from jax_enzyme.frontends.spelling import OF_THE_LINKER, Spelling, spelling
@@ -17,6 +18,7 @@ from jax_enzyme.rules.table import standard
 
 _SCOPED = ("c++", "cuda")
 """Languages whose functions are written with their classes, or inside of them."""
+_TYPE = re.compile(rb"\b(?!const\b)[A-Za-z_]\w*\b(?!::)")
 
 
 def plain(symbol: str) -> str:
@@ -68,38 +70,39 @@ class Candidates:
         return [place for place, unit in enumerate(self._units) if unit.likely is None]
 
     @cached_property
-    def _hints(self) -> list[tuple[Unit, frozenset[str] | None]]:
-        return [(u, (hinted if u.named else making)(u.source, u.flags)) for u in self._units]
+    def _texts(self) -> Texts:
+        return Texts()
 
     @cached_property
-    def _hinting(self) -> dict[str, list[Unit]]:
-        found: dict[str, list[Unit]] = {}
-        for unit, names in self._hints:
-            for name in names or ():
-                found.setdefault(name, []).append(unit)
-        return found
+    def _hints(self) -> dict[Unit, frozenset[str] | None]:
+        return {unit: self._texts.hinted(unit.source, unit.flags) for unit in self._units if unit.named}
 
     @cached_property
     def _pasting(self) -> list[tuple[Unit, frozenset[str]]]:
-        return [(unit, words) for unit in self._units if (words := pasted(unit.source, unit.flags))]
-
-    @cached_property
-    def _unseen(self) -> list[Unit]:
-        return [unit for unit, names in self._hints if names is None]
+        words = ((u, self._texts.pasted(u.source, u.flags, all_words=u.named)) for u in self._units)
+        return [(unit, found) for unit, found in words if found]
 
     def hiding(self, names: Collection[str], done: Container[Unit]) -> list[Unit]:
         """The units, but those that are done, that may define names, all of functions of libraries, of which their own
         texts do not tell; of units that nobody named those that seem to."""
-        pasting = (unit for unit, words in self._pasting if any(_pieces(name, words) for name in names))
-        hinting = (unit for name in names for unit in self._hinting.get(name, ()))
-        found = (*hinting, *pasting, *(self._unseen if names else ()))
-        return [unit for unit in dict.fromkeys(found) if unit not in done]
+        wanted = frozenset(names)
+        pasting = (
+            {unit for unit, words in self._pasting if any(_pieces(name, words) for name in names)} if names else ()
+        )
+        return [u for u in self._units if wanted and u not in done and (u in pasting or self._hides(u, wanted))]
+
+    def _hides(self, unit: Unit, names: frozenset[str]) -> bool:
+        if unit.named:
+            hints = self._hints[unit]
+            return hints is None or not hints.isdisjoint(names)
+        return self._texts.makes(unit.source, unit.flags, names) is not False
 
     def defining(self, asked: Spelling) -> Iterator[list[Unit]]:
-        """The units that may define what somebody asks for, in their order: first those whose own text has the name of
-        its class, or namespace, then all."""
+        """The units that may define what somebody asks for, in their order: first those that are named, which come
+        before others that define it too, then those that tell most of it, then all."""
         found = self._places(asked.name.lower())
-        for places in (self._within(found, asked), found):
+        named = [place for place in found if self._units[place].named]
+        for places in (named, self._within(found, asked), found):
             yield [self._units[place] for place in sorted(places)]
 
     def having(self, symbols: Iterable[str], done: Container[Unit] = ()) -> list[Unit]:
@@ -113,10 +116,18 @@ class Candidates:
         return [self._units[place] for place in sorted(found)]
 
     def _within(self, places: Collection[int], asked: Spelling) -> Collection[int]:
-        """The units whose text has the name of what is around a function of C++; all where none has, or nothing is."""
-        scope = asked.scopes[-1].split("<")[0].encode() if asked.scopes else b""
+        """The units whose text has the name of what is around a function of C++; all where none has, or nothing is. Of
+        these those that write the two names together, as definitions outside of their class are written; of these
+        those where most types of its parameters stand behind its name, as the files of a library may all define an
+        operator of one name, each for its own types."""
         sources = {place: self._units[place].source for place in places}
-        return [p for p, source in sources.items() if source.lang not in _SCOPED or scope in source.contents] or places
+        scope = asked.scopes[-1].split("<")[0].encode() if asked.scopes else b""
+        found = [p for p, source in sources.items() if source.lang not in _SCOPED or scope in source.contents] or places
+        texts = {place: sources[place].contents for place in found if sources[place].lang in _SCOPED}
+        for told in (_together(asked), _typed(asked)):
+            counts = {place: told(text) for place, text in texts.items()}
+            texts = {place: texts[place] for place, count in counts.items() if count == max(counts.values())}
+        return [place for place in found if place in texts or sources[place].lang not in _SCOPED]
 
     def _places(self, name: str) -> set[int]:
         return {*self._by_name.get(name, ()), *self._by_name.get(f"{name}_", ()), *self._untold}
@@ -129,6 +140,27 @@ class Candidates:
             bound = self._units[place].bound
             if of_fortran or bound is None or name in bound:
                 yield place
+
+
+def _together(asked: Spelling) -> Callable[[bytes], int]:
+    """Whether a text calls a function of C++ what it is called where it is defined outside of what is around it."""
+    scope, name = asked.scopes[-1].split("<")[0] if asked.scopes else "", asked.name
+    pattern = re.compile(rf"\b{re.escape(scope)}\s*(?:<[^;{{}}()]*>\s*)?::\s*{re.escape(name)}(?!\w)".encode())
+    return lambda text: bool(scope) and pattern.search(text) is not None
+
+
+def _typed(asked: Spelling) -> Callable[[bytes], int]:
+    """Of how many parameters of a function of C++ the types stand where they should, in a list behind its name."""
+    pattern = re.compile(rf"(?<!\w){re.escape(asked.name)}\s*\(([^()]*)\)".encode())
+    wanted = [frozenset(_TYPE.findall(of.encode())) for of in asked.parameters or ()]
+
+    def told(text: bytes) -> int:
+        lists = ([set(_TYPE.findall(of)) for of in listed.split(b",")] for listed in pattern.findall(text))
+        return max(
+            (sum(map(frozenset.issubset, wanted, given)) for given in lists if len(given) == len(wanted)), default=0
+        )
+
+    return told
 
 
 def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:

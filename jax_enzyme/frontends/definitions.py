@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -40,6 +40,10 @@ _LABEL = re.compile(r"""\b(?:__asm__|__asm|asm)\s*\(\s*((?:"[^"\n]*"\s*)+)\)""")
 _AT_FILE_SCOPE = re.compile(r"^[A-Za-z_]\w*[ \t]*\(([^()]*)\)", re.M)
 _ALIAS = re.compile(r"[;{}]|\b__attribute__\s*\(\(\s*(?:__)?alias\b")
 """With what may end the statement before it."""
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+(?:\(([^()]*)\))?(.*)$", re.M)
+_STRING = re.compile(r'"[^"]*"')
+_BODY = ("(", "{")
+"""What stands behind the call of a macro that makes the name of a function, and behind one that makes its head."""
 _STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
@@ -106,30 +110,93 @@ def renamed(source: Source, flags: Sequence[str]) -> Mapping[str, frozenset[str]
     return {name: frozenset(macros) for name, macros in found.items()}
 
 
-def _texts(source: Source, flags: Sequence[str]) -> Iterator[_Text]:
-    """A source, and the files that it includes, directly or not: by names in quotes, and in C by others from folders of
-    the flags. (In C++ there are libraries, which are large, and whose functions have other names.)"""
+def _texts(source: Source, flags: Sequence[str]) -> list[_Text]:
+    return Texts().of(source, flags)
+
+
+class Texts:
+    """The texts of sources, each with those that it includes. Where a file is that a text includes is looked up once,
+    not for each of the sources that include both: a library of a thousand files may have as many headers."""
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
+        self._of: dict[tuple[Source, tuple[str, ...]], list[_Text]] = {}
+
+    def of(self, source: Source, flags: Sequence[str]) -> list[_Text]:
+        """A source, and the files that it includes, directly or not: by names in quotes, and in C by others from
+        folders of the flags. (In C++ there are libraries, which are large, and whose functions have other names.)"""
+        key = source, tuple(flags)
+        if key not in self._of:
+            self._of[key] = list(self._read(*key))
+        return self._of[key]
+
+    def _read(self, source: Source, flags: tuple[str, ...]) -> Iterator[_Text]:
+        own = _scanned(source.contents)
+        yield own
+        home = source.path.parent if source.path is not None else Path.cwd()
+        pending = list(_included(own, source.lang, home, flags))
+        seen: set[str] = set()
+        while pending:
+            path, real = pending.pop()
+            if real in seen:
+                continue
+            seen.add(real)
+            text = _scanned_file(real, os.stat(real).st_mtime_ns)
+            yield text
+            key = (path, source.lang, flags)
+            if key not in self._files:
+                self._files[key] = list(_included(text, source.lang, Path(path).parent, flags))
+            pending += self._files[key]
+
+    def hinted(self, source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+        """The names, in lower case, that a source in C or C++ may define though its text does not show it: functions
+        with bodies in files that it includes, the words of the preprocessor's lines, and those without parentheses
+        behind them, of which macros, aliases and labels may make functions. None where flags or macros stand for
+        text."""
+        if source.lang not in ("c", "c++"):
+            return frozenset()
+        if any(flag.startswith(_HIDDEN) for flag in flags):
+            return None
+        own, *others = self.of(source, flags)
+        if any(text.includes_by_macro for text in (own, *others)):
+            return None
+        if source.lang == "c++":  # libraries in headers are large, and their functions have other names
+            others = [text for text in others if text.has_c_linkage]
+        found = (text.defined | text.loose for text in (own, *others))
+        return frozenset(_word_set(" ".join(flags))).union(*found)
+
+    def makes(self, source: Source, flags: Sequence[str], names: Collection[str]) -> bool | None:
+        """Whether a source in C or C++, or a file that it includes by its name in quotes, seems to give a body to one
+        of some functions, in lower case: with one behind it, by macros, aliases or labels. Calls, and variables of such
+        names, are left out, as there are many. None where it includes what a macro names."""
+        if source.lang not in ("c", "c++"):
+            return False
+        texts = [text for text in self.of(source, flags) if source.lang == "c" or text.has_c_linkage]
+        if any(text.includes_by_macro for text in texts):
+            return None
+        return any(not text.making.isdisjoint(names) for text in texts)
+
+    def pasted(self, source: Source, flags: Sequence[str], *, all_words: bool) -> frozenset[str]:
+        """The words, in lower case, that macros of a source in C or C++ may paste together into the name of a function:
+        those that stand where macros are called to define one and those in macros themselves, or simply all; none of a
+        source whose macros paste nothing."""
+        texts = self.of(source, flags) if source.lang in ("c", "c++") else []
+        if not any(PASTING in text.text for text in texts):
+            return frozenset()
+        return frozenset(_word_set(" ".join(flags))).union(
+            *(text.words if all_words else text.pasted for text in texts)
+        )
+
+
+def _included(text: _Text, lang: str, home: Path, flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The paths of the files that a text includes, and the real ones."""
     named = _folders(flags)
-    folders = [Path.cwd(), *named]
-    own = _scanned(source.contents)
-    yield own
-    home = source.path.parent if source.path is not None else Path.cwd()
-    pending = _sought(own, source.lang, (home, *folders), named)
-    seen: set[str] = set()
-    while pending:
-        name, places = pending.pop()
+    sought = [(name, (home, Path.cwd(), *named)) for name in text.files]
+    sought += [(name, tuple(named)) for name in (text.of_folders if lang == "c" else ())]
+    for name, places in sought:
         path = next((str(at) for folder in places if (at := folder / name).is_file()), None)
-        if path is None or (real := os.path.realpath(path)) in seen:
-            continue
-        seen.add(real)
-        text = _scanned_file(real, os.stat(real).st_mtime_ns)
-        yield text
-        pending += _sought(text, source.lang, (Path(path).parent, *folders), named)
-
-
-def _sought(text: _Text, lang: str, beside: Sequence[Path], named: Sequence[Path]) -> list[tuple[str, Sequence[Path]]]:
-    """The files that a text includes, and where each may be."""
-    return [(n, beside) for n in text.files] + [(n, named) for n in (text.of_folders if lang == "c" else ())]
+        if path is not None:
+            yield path, os.path.realpath(path)
 
 
 def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
@@ -138,43 +205,6 @@ def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
     folders = (home, Path.cwd(), *_folders(flags))
     names = _INCLUDE.findall(source.text)
     return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
-
-
-def hinted(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
-    """The names, in lower case, that a source in C or C++ may define though its text does not show it: functions with
-    bodies in files that it includes, the words of the preprocessor's lines, and those without parentheses behind them,
-    of which macros, aliases and labels may make functions. None where flags or macros stand for text."""
-    if source.lang not in ("c", "c++"):
-        return frozenset()
-    if any(flag.startswith(_HIDDEN) for flag in flags):
-        return None
-    own, *others = _texts(source, flags)
-    if any(_INCLUDE_OF_MACRO.search(text.text) for text in (own, *others)):
-        return None
-    if source.lang == "c++":  # libraries in headers are large, and their functions have other names
-        others = [text for text in others if _C_LINKAGE.search(text.text)]
-    found = (text.defined | text.loose for text in (own, *others))
-    return frozenset(_word_set(" ".join(flags))).union(*found)
-
-
-def making(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
-    """The names, in lower case, of functions to which a source in C or C++, or a file that it includes by its name in
-    quotes, seems to give a body: with one behind them, by macros, aliases or labels. Calls, and variables of such
-    names, are left out, as there are many. None where it includes what a macro names."""
-    if source.lang not in ("c", "c++"):
-        return frozenset()
-    texts = [text for text in _texts(source, flags) if source.lang == "c" or _C_LINKAGE.search(text.text)]
-    if any(_INCLUDE_OF_MACRO.search(text.text) for text in texts):
-        return None
-    return frozenset[str]().union(*(text.bodies | text.made for text in texts))
-
-
-def pasted(source: Source, flags: Sequence[str]) -> frozenset[str]:
-    """All words, in lower case, of a source in C or C++ whose macros paste words together; none of another one."""
-    texts = list(_texts(source, flags)) if source.lang in ("c", "c++") else []
-    if not any(PASTING in text.text for text in texts):
-        return frozenset()
-    return frozenset(_word_set(" ".join(flags))).union(*(text.words for text in texts))
 
 
 def headers_with(source: Source, flags: Sequence[str], name: str) -> list[Path]:
@@ -215,6 +245,14 @@ class _Text:
         return _word_set(self.text)
 
     @cached_property
+    def includes_by_macro(self) -> bool:
+        return _INCLUDE_OF_MACRO.search(self.text) is not None
+
+    @cached_property
+    def has_c_linkage(self) -> bool:
+        return _C_LINKAGE.search(self.text) is not None
+
+    @cached_property
     def _code(self) -> str:
         """The text with whole lines, and without comments."""
         return _C_COMMENT.sub(" ", _JOINED.sub("", self.text))
@@ -243,6 +281,27 @@ class _Text:
     @cached_property
     def _of_preprocessor(self) -> str:
         return " ".join(line for line in self._code.splitlines() if line.lstrip().startswith("#"))
+
+    @cached_property
+    def making(self) -> frozenset[str]:
+        """The functions, in lower case, that have bodies in it, or that macros, aliases and labels may make."""
+        return self.bodies | self.made
+
+    @cached_property
+    def pasted(self) -> frozenset[str]:
+        """The words, in lower case, in macros, but for their parameters, and those that stand alone in parentheses
+        where functions are defined, as `sin` in `NAME(sin, f)(double x) {`."""
+        text = self._code
+        closes = _closing(text)
+        ends = ((match.end(), closes.get(match.end() - 1)) for match in _CALLED.finditer(text))
+        given = [
+            text[at:end] for at, end in ends if end is not None and text[end + 1 : end + 200].lstrip()[:1] in _BODY
+        ]
+        given += [match[1] for match in _AT_FILE_SCOPE.finditer(text)]
+        words = {word.lower() for arguments in given for word in _BARE.findall(arguments)}
+        for parameters, body in _MACRO.findall(text):
+            words |= _word_set(_STRING.sub("", body)) - _word_set(parameters)
+        return frozenset(words)
 
     @cached_property
     def made(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ import pytest
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import FRONTENDS, load, source_set
-from jax_enzyme.frontends.definitions import hinted, making
+from jax_enzyme.frontends.definitions import Texts
 from jax_enzyme.frontends.flang import compile_with_modules, finished
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.source_set import SourceSet
@@ -822,6 +822,19 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
         assert "5.000000e+00" in load(folder, "step", flags=(f"-I{Path(one).parent}",)).ir
 
 
+def test_words_of_a_source_whose_macros_paste_make_no_functions_of_the_library(write: Write, tmp_path: Path) -> None:
+    """`s` and `in`, `f` and `m` are variables: all templates of a folder were compiled for `sin` and `fmin`."""
+    write(
+        step__c="#include <math.h>\ndouble step(double x) { return sin(x) + fmin(x, 2); }\n",
+        table__c="#define C(a, b) a##_##b\n#define F(a, b) C(a, b)\ndouble F(table, sum)(const double *s, int n) {\n"
+        "  double f = 0, m = 1;\n  for (int i = 0, in = n; i < in; i++) f += m * s[i];\n  return f;\n}\n",
+    )
+    sources = source_set(tmp_path)
+    sources.program("step")
+    done = sources._done  # pyright: ignore[reportPrivateUsage]
+    assert {Path(str(unit.source.path)).name for unit in done} == {"step.c"}
+
+
 def test_what_assembly_at_file_scope_defines_is_not_the_library_s(write: Write) -> None:
     """A rule for `sin` was about the library's, while the assembly's ran; calls of `round` became an instruction."""
     ret = r"\n mulsd %xmm0, %xmm0\n ret\n"
@@ -935,6 +948,26 @@ def test_classes_with_functions_of_one_name_are_told_apart_by_their_files(write:
         assert {Path(str(unit.source.path)).name for unit in done} == files
 
 
+def test_a_function_is_looked_for_where_it_is_written_with_its_class(write: Write, tmp_path: Path) -> None:
+    """`speed.cpp` has a member of the class that is meant, and a function of that name; `Add` is there for each class.
+    Of functions without a class, the file with the types of their parameters comes first."""
+    both = '#include "all.h"\nvoid {0}::run(double x) {{ held = x; }}\n'
+    both += "namespace arm {{ void Add(const {0} &a, {0} &b) {{ b.held += a.held; }} }}\n"
+    write(
+        all__h="#pragma once\nnamespace arm { struct Place { double held; void run(double); };\n"
+        "struct Speed { double held; Place p; void run(double); };\n"
+        "void Add(const Place &, Place &); void Add(const Speed &, Speed &); }\nusing namespace arm;\n",
+        place__cpp=both.format("Place"),
+        speed__cpp=both.format("Speed") + "// is run for each Place of Speed in arm\n",
+        angle__cpp='#include "all.h"\nnamespace arm { struct Angle {}; void Add(const Angle &, Angle &) {} }\n',
+        step__cpp='#include "all.h"\ndouble step(double x) { Place p; p.run(x); Add(p, p); return p.held; }\n',
+    )
+    whole = source_set(tmp_path)
+    whole.program("step")
+    done = whole._done  # pyright: ignore[reportPrivateUsage]
+    assert {Path(str(unit.source.path)).name for unit in done} == {"step.cpp", "place.cpp"}
+
+
 def test_a_class_that_is_declared_in_one_file_and_defined_in_others(write: Write) -> None:
     """As debug information has it: where its first virtual function has a body. The process ended."""
     paths = write(
@@ -970,6 +1003,6 @@ def test_tables_of_macros_are_read_in_time_that_grows_with_them() -> None:
     table = "#define TABLE\n" + "X( some_name, 3[4], other )\n" * 3000
     source = Source("c", "table.c", f'{table}typeof(f) g __attribute__((alias("f")));\n'.encode())
     began = time.process_time()
-    assert {"f", "g"} <= (making(source, ()) or set())
-    assert "some_name" in (hinted(source, ()) or ())
+    assert Texts().makes(source, (), {"f"}) and Texts().makes(source, (), {"g"})
+    assert "some_name" in (Texts().hinted(source, ()) or ())
     assert time.process_time() - began < 2
