@@ -40,10 +40,10 @@ from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import PURE, Declarations
-from jax_enzyme.transform.derivative_checks import lower_checks
+from jax_enzyme.transform.derivative_checks import check_failures, is_check
 from jax_enzyme.transform.failing import address_taken
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
-from jax_enzyme.transform.failures import lower_failures
+from jax_enzyme.transform.failures import lower_own_failures
 from jax_enzyme.transform.insertion import NEVER_RETURNS, Check, insert_checks
 from jax_enzyme.transform.rewriting import Change, lower, remove_dead, substitute
 
@@ -54,9 +54,8 @@ _DIVISOR = "je.divisor."
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where such divisions are failures, and what else a derivative checks;
     itself where there are none."""
-    checked = replace(function, module=lower_checks(function.module))
-    guarded = _guarded(checked, ((f, block) for f in reachable_functions(_root(checked)) for block in f.blocks))
-    return function if guarded.module is function.module else lower_failures(guarded)
+    guarded = _guarded(function, ((f, block) for f in reachable_functions(_root(function)) for block in f.blocks))
+    return function if guarded is function else lower_own_failures(guarded)
 
 
 def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:
@@ -105,11 +104,11 @@ def _root(function: ArrayFunction) -> Function:
 
 
 def _guarded(function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBlock]]) -> ArrayFunction:
-    """The array function in a copy of the module where the divisions in these blocks fail; itself where there are no
-    divisions in them that may."""
+    """The array function in a copy of the module where the divisions in these blocks fail, and checks of distances;
+    itself where there are none in them that may."""
     found: dict[Function, dict[BasicBlock, None]] = {}
     for target, block in blocks:
-        if any(map(may_trap, block.instructions)):
+        if any(may_trap(i) or is_check(i) for i in block.instructions):
             found.setdefault(target, {})[block] = None
     if not found:
         return function
@@ -118,8 +117,8 @@ def _guarded(function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBloc
     taken = address_taken(module)  # no status comes back through a pointer
     for target, own in found.items():
         copy = module.functions[target.name]
-        if copy not in taken:
-            _guard(copy, declarations, [b for block in own if isinstance(b := copies[block], BasicBlock)])
+        twins = [b for block in own if isinstance(b := copies[block], BasicBlock)]
+        _guard(copy, declarations, twins, divisions=copy not in taken)
     return replace(function, module=module)
 
 
@@ -182,12 +181,15 @@ def may_trap(instruction: I.Instruction) -> bool:
     return divisor is None or divisor == 0 or (divisor == -1 and instruction.opcode in _SIGNED)
 
 
-def _guard(function: Function, declarations: Declarations, blocks: Sequence[BasicBlock]) -> None:
-    checks: dict[I.Instruction, list[Check]] = {}
-    for division in (i for block in blocks for i in block.instructions if may_trap(i)):
-        failures = division_failures(division)
-        checks[division] = [Check(condition, partial(_fails, declarations, name)) for name, condition in failures]
+def _guard(function: Function, declarations: Declarations, blocks: Sequence[BasicBlock], *, divisions: bool) -> None:
+    found = {i: check_failures(i) for block in blocks for i in block.instructions if is_check(i)}
+    asked = set(found)
+    if divisions:
+        found |= {i: division_failures(i) for block in blocks for i in block.instructions if may_trap(i)}
+    checks = {i: [Check(when, partial(_fails, declarations, name)) for name, when in own] for i, own in found.items()}
     insert_checks(function, checks, {}, declarations)
+    for block in function.blocks if asked else ():
+        block.instructions = [i for i in block.instructions if i not in asked]
 
 
 def _fails(declarations: Declarations, name: str, at: Builder) -> None:

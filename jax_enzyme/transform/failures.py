@@ -31,6 +31,8 @@ its type in that place. Landing pads of what is never thrown are unreachable, an
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.aliases import name_what_aliases_name
@@ -50,7 +52,12 @@ def lower_failures(function: ArrayFunction) -> ArrayFunction:
     root = function.module.functions[function.symbol]
     if not any(_concerns(function.module, i) for f in reachable_functions(root) for i in f.instructions()):
         return function
-    module = clone(function.module)
+    return lower_own_failures(replace(function, module=clone(function.module)))
+
+
+def lower_own_failures(function: ArrayFunction) -> ArrayFunction:
+    """The same in place, of a module that nobody else has."""
+    module = function.module
     name_what_aliases_name(module)
     root = module.functions[function.symbol]
     root.attributes = kept_attributes(module, root.attributes, stays_true)
@@ -64,7 +71,7 @@ def lower_failures(function: ArrayFunction) -> ArrayFunction:
     entered = may_be_entered([*(f for f in failures.functions if f not in kept), *kept.values()])
     for source, twin in kept.items():
         stand_in(module, source, twin, PLACE, entered=entered)
-    return ArrayFunction(module, function.symbol, function.buffers)
+    return function
 
 
 def _concerns(module: Module, instruction: I.Instruction) -> bool:
