@@ -52,13 +52,14 @@ class _Token:
     start: int
 
 
-def parse(text: str, order: str = "C", constants: Mapping[str, int] | None = None) -> Signature:
+def parse(text: str, order: str | int = "C", constants: Mapping[str, int] | None = None) -> Signature:
     """The signature that `text` is. SignatureError, with a caret under the place, if it is none. `constants` are values
     of integer parameters or of names in shapes."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SignatureError(f"a signature is a string, not {type(text).__name__}: {text!r}")
     if order not in ("C", "F"):
-        raise SignatureError(f"order is 'C' or 'F', not {order!r}")
+        in_text = f"give a parameter of this name its value in the signature: `order: i32 = {order}`"
+        raise SignatureError(f"order is 'C' or 'F', not {order!r}", None, in_text if isinstance(order, int) else None)
     checked: Order = "C" if order == "C" else "F"
     signature = _Parser(text).signature(checked, constants or {})
     signature.check_meaning()

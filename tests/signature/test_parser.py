@@ -78,6 +78,8 @@ def test_order_is_part_of_the_value() -> None:
     assert parse("x: f64[n] -> f64", "F") != parse("x: f64[n] -> f64")
     with pytest.raises(SignatureError, match="order is 'C' or 'F'"):
         parse("x: f64[n] -> f64", "K")
+    with pytest.raises(SignatureError, match="in the signature: `order: i32 = 10`"):
+        parse("order: i32, x: f64[order] -> f64", 10)
 
 
 def test_results_come_in_the_order_of_the_contract() -> None:
