@@ -43,11 +43,17 @@ def updates(recipes: Recipes, facts: Facts, late: Collection[Value]) -> frozense
 def _updated(store: I.Store, before: list[I.Instruction], block: BasicBlock, recipes: Recipes) -> I.Load | None:
     """The load of the place of a store that nothing in between touches."""
     value, pointer = store.operands
-    (own,) = recipes.memory.at(store)
+    between: list[I.Instruction] = []
     for instruction in reversed(before):
         if isinstance(instruction, I.Load) and instruction.operands[0] is pointer:
-            return instruction if instruction.type == value.type and I.is_plain(instruction) else None
-        touching = recipes.memory.at(instruction)
-        if is_defined_call(instruction) or not all(recipes.alias.miss_in_one_run(a, own, block) for a in touching):
-            return None
+            is_its = instruction.type == value.type and I.is_plain(instruction)
+            return instruction if is_its and all(_misses(i, store, block, recipes) for i in between) else None
+        between.append(instruction)
     return None
+
+
+def _misses(instruction: I.Instruction, store: I.Store, block: BasicBlock, recipes: Recipes) -> bool:
+    """Whether an instruction of the same block touches nothing of the place of a store."""
+    (own,) = recipes.memory.at(store)
+    touching = recipes.memory.at(instruction)
+    return not is_defined_call(instruction) and all(recipes.alias.miss_in_one_run(a, own, block) for a in touching)
