@@ -435,6 +435,7 @@ class _Job:
             return self._in_lockstep(function, engine().with_regular_loops), ()
         plain = engine().canonical(function) if self.steps else engine().name_choices(function)
         regular = engine().without_needless_clears(plain)
+        regular = engine().keep_restored_places(regular) if self.steps else regular
         shared, verdicts = engine().share_marked_loops(regular)
         together = self._in_lockstep(regular, lambda f: f)
         if together is not regular and (also := engine().share_marked_loops(together))[1] == verdicts:

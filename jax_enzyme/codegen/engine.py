@@ -34,6 +34,7 @@ from jax_enzyme.transform.places import keep_places as keep_places
 from jax_enzyme.transform.places import with_places_noted as with_places_noted
 from jax_enzyme.transform.prepare import prepare_calls as prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops as mark_proved_loops
+from jax_enzyme.transform.restored_places import keep_restored_places as keep_restored_places
 from jax_enzyme.transform.row_sums import sum_rows as sum_rows
 from jax_enzyme.transform.shared_loops import share_loops as share_loops
 from jax_enzyme.transform.unmasked import without_masks as without_masks
