@@ -6,6 +6,7 @@ own functions are in `runtime/openmp.cpp`, what compilers call for directives in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -65,8 +66,15 @@ def serial(ir: str, name: str) -> str:
         # clang 22 adds arrays as if they were numbers.
         raise CompileError(
             f"the compiler wrote code that is none, as it does for `reduction(inscan, ...)` of an array: {error}",
-            name,
+            _place(ir, str(error), name),
             "write a loop with that clause without the directive, or over numbers of their own",
         ) from error
     made = make_serial(module, name)
     return ir if made is module else to_text(made)
+
+
+def _place(ir: str, line: str, name: str) -> str:
+    """Where a line of IR, which nobody can read, has its place in the source."""
+    number = re.search(r"!dbg !(\d+)", line)
+    found = number and re.search(rf"^!{number[1]} = !DILocation\(line: (\d+), column: (\d+)", ir, re.MULTILINE)
+    return f"{name}:{found[1]}:{found[2]}" if found else name
