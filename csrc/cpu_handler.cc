@@ -39,6 +39,7 @@ struct KernelState {
   BufferMap map;
   Batch batch;
   std::vector<int64_t> sizes;   // of the batch as the caller has it
+  bool is_batched = false;      // there is one, perhaps of a single element
   int64_t threads = INT64_MAX;  // that may run it
 
   size_t buffers() const { return map.size(); }
@@ -76,10 +77,10 @@ class FirstFailure {
 };
 
 // " in batch element 3", or "(1, 0)" of a batch of several dimensions; nothing where there is no batch. Of an array
-// that is split over devices, each counts its own part, which may be a single element.
+// that is split over devices, each counts its own part, which may be a single element: the device then says which.
 std::string Element(const KernelState& state, int64_t element, int32_t device) {
   const std::string on_device = device > 0 ? " on device " + std::to_string(device) : "";
-  if (state.batch.total == 1 || element < 0) return on_device;
+  if (element < 0 || !state.is_batched || (state.batch.total == 1 && device > 0)) return on_device;
   std::string index;
   for (size_t d = state.sizes.size(); d-- > 0; element /= state.sizes[d]) {
     index = std::to_string(element % state.sizes[d]) + (index.empty() ? "" : ", ") + index;
@@ -206,6 +207,7 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
         ffi::Error(ffi::ErrorCode::kInvalidArgument, "kernel `" + state->name + "`: malformed attributes"));
   }
   state->sizes.assign(sizes.begin(), sizes.end());
+  state->is_batched = std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride != 0; });
   state->batch = Batch::Merged(sizes.begin(), strides.begin(), sizes.size(), state->buffers());
   return state;
 }

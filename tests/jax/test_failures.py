@@ -58,8 +58,8 @@ def test_status_under_jit_after_a_success_is_what_jax_makes_of_its_own_failures(
 
 def test_status_in_a_derivative_and_in_a_batch(root: je.Kernel) -> None:
     """A derivative has the name of its kernel; of a batch, the first element that failed is named."""
-    for derivative in (jax.grad(root), jax.jacfwd(root)):
-        with pytest.raises(jax.errors.JaxRuntimeError, match=r"kernel `root` returned status 7(\n|$)"):
+    for derivative, where in ((jax.grad(root), ""), (jax.jacfwd(root), " in batch element 0")):  # of one direction
+        with pytest.raises(jax.errors.JaxRuntimeError, match=rf"kernel `root` returned status 7{where}(\n|$)"):
             jax.block_until_ready(derivative(-1.0))
     for function in (root, jax.grad(root)):
         with pytest.raises(
@@ -78,10 +78,18 @@ def test_the_element_of_a_large_batch_and_of_one_of_several_dimensions(root: je.
         jax.block_until_ready(jax.vmap(jax.vmap(jax.vmap(root)))(flat.reshape(-1, 2, 250)[:, :, :125]))
 
 
-@pytest.mark.parametrize(("rows", "where"), [(16, " in batch element 1 of the part on device 2"), (8, " on device 5")])
-def test_the_device_of_a_batch_that_is_split(root: je.Kernel, rows: int, where: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "bad", "where"),
+    [
+        (16, 5, " in batch element 1 of the part on device 2"),
+        (16, 1, " in batch element 1"),
+        (8, 5, " on device 5"),
+        (8, 0, " in batch element 0"),
+    ],
+)
+def test_the_device_of_a_batch_that_is_split(root: je.Kernel, rows: int, bad: int, where: str) -> None:
     mesh = jax.make_mesh((8,), ("d",))
-    batch = jax.device_put(np.where(np.arange(rows) == 5, -1.0, 1.0), NamedSharding(mesh, PartitionSpec("d")))
+    batch = jax.device_put(np.where(np.arange(rows) == bad, -1.0, 1.0), NamedSharding(mesh, PartitionSpec("d")))
     with pytest.raises(jax.errors.JaxRuntimeError, match=rf"returned status 7{where}(\n|$)"):
         jax.block_until_ready(jax.jit(jax.vmap(root))(batch))
 
