@@ -477,6 +477,16 @@ JE_EXPORT void* je_checked_realloc(const void* tables, void* memory, uint64_t by
   return made;
 }
 
+// What a function of a library is about to resize, the pointer to which is at `slot`, is the library's from here on.
+JE_EXPORT void je_checked_hand_over(const void*, void* const* slot) {
+  Call& call = Current();
+  const auto address = reinterpret_cast<uint64_t>(*slot);
+  const Object* found = jax_enzyme::Find(call, address);
+  if (!found->heap || found->freed || found->in_chunk || found->base != address) return;
+  jax_enzyme::Map(call, address - jax_enzyme::kGrain, address + found->bytes + jax_enzyme::kGrain,
+                  &call.tables->unknown);
+}
+
 // Text about an access of `bytes` at an address that is not inside of `[base, base + extent)`.
 JE_EXPORT int64_t je_checked_outside(const Object* object, uint64_t address, uint64_t base, uint64_t extent,
                                      uint64_t bytes, uint64_t unit, int32_t writes, const char* text,

@@ -157,6 +157,25 @@ function k(n, x) bind(c) result(s)
 end function
 """
 
+LINES = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+double k(int n, const double *x) {
+  FILE *f = tmpfile();
+  fputs("one\\na line that is longer than the one before, so that more memory is needed\\n", f);
+  rewind(f);
+  size_t m = 4;
+  char *line = malloc(m);
+  double s = 0;
+  while (getline(&line, &m, f) > 0) s += strlen(line) * x[0];
+  free(line);
+  fclose(f);
+  return s;
+}
+"""
+
 
 @pytest.mark.parametrize(
     ("lang", "source"),
@@ -168,9 +187,10 @@ end function
         ("c", PUNNED),
         ("c", PACKED),
         ("c", TAGGED.replace("TAG", "1")),
+        ("c", LINES),
         ("fortran", CONSTRUCTED),
     ],
-    ids=["map", "shared", "vectors", "tree", "punned", "packed", "tagged", "constructed"],
+    ids=["map", "shared", "vectors", "tree", "punned", "packed", "tagged", "lines", "constructed"],
 )
 def test_right_programs_stay_right(lang: Literal["c", "c++", "fortran"], source: str) -> None:
     if lang == "fortran":

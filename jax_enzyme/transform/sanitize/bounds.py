@@ -17,6 +17,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.debug import comes_from_fortran, resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, declared_name, uses
@@ -46,6 +47,8 @@ Checks = dict[I.Instruction, list[Check]]
 _FREES = ("je_checked_free", "je_checked_realloc")
 _ALLOCATES = ("je_checked_malloc", "je_checked_calloc", "je_checked_aligned_alloc")
 _PLAIN = {"malloc": "malloc", "calloc": "calloc", "aligned_alloc": "aligned_alloc", "memalign": "aligned_alloc"}
+_RESIZES = frozenset(("getline", "getdelim", "__getdelim"))
+"""What gives memory back and takes other memory, in a library: its pointer is behind the first argument."""
 
 
 class BoundsOfFunction:
@@ -255,7 +258,7 @@ def own_memory(function: Function, runtime: Runtime) -> Checks:
             return lambda at: _free(at, instruction)
         if name == "realloc":
             return lambda at: _realloc(at, instruction)
-        return None
+        return (lambda at: _hand_over(at, instruction, runtime)) if name in _RESIZES else None
 
     def _allocate(at: Builder, call: I.Call, name: str) -> Value:
         made = runtime.call(at, name, *(_wide(at, g) for g in call.arguments))
@@ -287,6 +290,11 @@ def own_memory(function: Function, runtime: Runtime) -> Checks:
 
     rewrite(function, change_of)
     return checks
+
+
+def _hand_over(at: Builder, call: I.Call, runtime: Runtime) -> Value:
+    runtime.call(at, "hand_over", call.arguments[0])
+    return at.insert(with_operands(call, list(call.operands)))
 
 
 def _negative_size(runtime: Runtime, call: I.Call, size: Value) -> Check:

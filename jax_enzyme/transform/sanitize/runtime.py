@@ -23,7 +23,7 @@ _KEEPS = ("nounwind", "willreturn", "memory(argmem: readwrite, inaccessiblemem: 
 _TELLS = ("nounwind", "willreturn", "cold", "memory(read, inaccessiblemem: readwrite)")
 _ASKS = ("nounwind", "willreturn", "memory(read, inaccessiblemem: readwrite)")
 _SAYS = ("nounwind", "willreturn", "memory(read, argmem: readwrite, inaccessiblemem: readwrite)")
-_KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc"))
+_KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc", "hand_over"))
 # Of objects they keep the address as a number, which is compared and never used to get there: LLVM may take for granted
 # that no pointer from elsewhere leads to a variable that the kernel itself shows to nobody.
 _SHOWN = {"object": 1, "fill": 0, "rows_inside": 7, "rows_apart": 6}
@@ -40,6 +40,7 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "aligned_alloc": (T.PTR, (T.PTR, T.I64, T.I64), _KEEPS),
     "free": (T.I64, (T.PTR, T.PTR, T.PTR), _KEEPS),
     "realloc": (T.PTR, (T.PTR, T.PTR, T.I64, T.PTR, T.PTR), _KEEPS),
+    "hand_over": (T.VOID, (T.PTR, T.PTR), _KEEPS),
     "outside": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.I64, T.I64, T.I32, T.PTR, T.PTR), _TELLS),
     "region": (T.I64, (T.PTR, T.I64, T.I64, T.I32, T.PTR), _ASKS),
     "text": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ASKS),
