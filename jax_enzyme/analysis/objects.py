@@ -160,30 +160,22 @@ def reachable_functions(*roots: Function) -> list[Function]:
     that is not there, it may be any whose address a reachable function names, itself or in a table."""
     found = dict.fromkeys(roots)
     tables: set[GlobalVariable] = set()
-    pending = list(found)
+    pending, unasked = list(found), list[Function]()
     named: dict[Function, None] = {}
     through_pointers = False
     while pending:
-        for instruction in pending.pop(0).instructions():
+        unasked.append(pending.pop(0))
+        for instruction in unasked[-1].instructions():
             is_call = isinstance(instruction, I.CallBase)
-            operands = instruction.arguments if is_call else instruction.operands
-            for operand in operands:
+            for operand in instruction.arguments if is_call else instruction.operands:
                 if isinstance(operand, Constant) and not isinstance(operand, _NO_ADDRESS):
                     named.update(dict.fromkeys(named_functions(operand, tables)))
-                    if is_call and not through_pointers and _enters_unknown(instruction):
-                        through_pointers = any(True for _ in named_functions(operand, set()))
-            if is_call:
-                callee = instruction.callee
-                if isinstance(callee, Function):
-                    pending += _entered(found, [callee])
-                    calls_back = not through_pointers and may_call_back(instruction)
-                    through_pointers |= calls_back and not calls_nothing_back(callee.name)
-                else:
-                    through_pointers = True
-            elif isinstance(instruction, I.Store):
-                through_pointers |= _leaves_outside(instruction)
-        if not pending and through_pointers:
-            pending += _entered(found, named)
+            if is_call and isinstance(callee := instruction.callee, Function):
+                pending += _entered(found, [callee])
+        if not pending and not all(f.is_declaration or f in found for f in named):  # most programs name none
+            through_pointers = through_pointers or any(_enters_any(i) for f in unasked for i in f.instructions())
+            unasked.clear()
+            pending += _entered(found, named) if through_pointers else ()
     return list(found)
 
 
@@ -192,6 +184,20 @@ def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list
     new = [f for f in functions if not f.is_declaration and f not in found]
     found.update(dict.fromkeys(new))
     return new
+
+
+def _enters_any(instruction: I.Instruction) -> bool:
+    """Whether control may come to any function whose address is known there: through a pointer, or from code that is
+    not there, now or later."""
+    if isinstance(instruction, I.Store):
+        return _leaves_outside(instruction)
+    if not isinstance(instruction, I.CallBase):
+        return False
+    callee = instruction.callee
+    if not isinstance(callee, Function) or (may_call_back(instruction) and not calls_nothing_back(callee.name)):
+        return True
+    given = (a for a in instruction.arguments if isinstance(a, Constant) and not isinstance(a, _NO_ADDRESS))
+    return _enters_unknown(instruction) and any(True for a in given for _ in named_functions(a, set()))
 
 
 def _enters_unknown(instruction: I.CallBase) -> bool:
