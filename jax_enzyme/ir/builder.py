@@ -138,6 +138,12 @@ class Builder:
         return Builder(function.entry, 0)
 
     @staticmethod
+    def behind_variables(function: Function) -> Builder:
+        """Behind the local variables at the start of a function."""
+        first = next(n for n, i in enumerate(function.entry.instructions) if not isinstance(i, I.Alloca))
+        return Builder(function.entry, first)
+
+    @staticmethod
     def before(block: BasicBlock, instruction: I.Instruction) -> Builder:
         """In front of an instruction of a block."""
         return Builder(block, block.instructions.index(instruction))

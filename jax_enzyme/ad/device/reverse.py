@@ -183,7 +183,6 @@ class DeviceFrame(Frame):
 
     def __init__(self, sweeps: Sweeps, target: Function, first: int, buffers: tuple[Buffer, ...]) -> None:
         super().__init__(sweeps, target, first, buffers)
-        self._sweeps = sweeps
         self._named = {b.name: a for b, a in zip(buffers, target.arguments, strict=True) if b.of < 0}
 
     @property

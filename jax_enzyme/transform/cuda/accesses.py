@@ -64,7 +64,7 @@ class AccessLog:
         variables = [i for i in kernel.instructions() if isinstance(i, I.Alloca)]
         for variable in variables:
             rows.add(top, variable, layout.alloc_size(variable.allocated_type), PRIVATE)
-        first = next(n for n, i in enumerate(kernel.entry.instructions) if not isinstance(i, I.Alloca))
+        first = Builder.behind_variables(kernel).place
         kernel.entry.instructions[first:first] = top.block.instructions
 
     def _note(self, module: Module, layout: DataLayout, at: Builder, instruction: I.Instruction, rows: Rows) -> None:
@@ -92,17 +92,12 @@ def doing(access: I.Instruction) -> int:
 
 def note_shared(module: Module, at: Builder, kernel: Function, pointer: Value, size: int) -> None:
     """Says that memory is shared by a block."""
-    nobody = const_int(T.I32, 0)
-    Rows(module, kernel.arguments[-1], nobody, nobody).add(at, pointer, size, SHARED)
+    Rows.of_nobody(module, kernel.arguments[-1]).add(at, pointer, size, SHARED)
 
 
 def note_arguments(module: Module, kernel: Function) -> None:
     """Says where the arrays are that the kernel was given; once, when the function is that of the grid."""
-    at, nobody = Builder.at_end(kernel.entry), const_int(T.I32, 0)
-    rows = Rows(module, kernel.arguments[-1], nobody, nobody)
-    for number, argument in enumerate(kernel.arguments[:-1]):
-        if argument.type == T.PTR:
-            rows.add(at, argument, 0, ARGUMENT | number << 8)
+    Rows.of_nobody(module, kernel.arguments[-1]).add_arguments(Builder.at_end(kernel.entry), kernel)
 
 
 @dataclass(frozen=True)
@@ -113,6 +108,16 @@ class Rows:
     log: Value
     block: Value
     thread: Value
+
+    @staticmethod
+    def of_nobody(module: Module, log: Value) -> Rows:
+        return Rows(module, log, const_int(T.I32, 0), const_int(T.I32, 0))
+
+    def add_arguments(self, at: Builder, kernel: Function) -> None:
+        """Says where the arrays are that a kernel was given, whose last parameter is the log."""
+        for number, argument in enumerate(kernel.arguments[:-1]):
+            if argument.type == T.PTR:
+                self.add(at, argument, 0, ARGUMENT | number << 8)
 
     def add(self, at: Builder, pointer: Value, size: int | Value, what: int) -> None:
         """Writes a row."""

@@ -83,12 +83,10 @@ class LoopLog:
 
     def _note_memory(self, module: Module, kernel: Function) -> None:
         """Where arguments and variables are, once at the beginning."""
-        log, at, layout = kernel.arguments[-1], Builder(BasicBlock()), DataLayout(module)
+        log, at, layout = kernel.arguments[-1], Builder.behind_variables(kernel), DataLayout(module)
         at.store(log, module.globals[_LOG], 8)
-        rows = Rows(module, log, const_int(T.I32, 0), const_int(T.I32, 0))
-        for number, argument in enumerate(kernel.arguments[:-1]):
-            if argument.type == T.PTR:
-                rows.add(at, argument, 0, kinds.ARGUMENT | number << 8)
+        rows = Rows.of_nobody(module, log)
+        rows.add_arguments(at, kernel)
         for variable in module.globals.values():
             if variable.is_constant or variable.initializer is None or variable.name.startswith(("llvm.", "je.")):
                 continue
@@ -98,8 +96,6 @@ class LoopLog:
             else:
                 rows.add(at, variable, size, VARIABLE | len(self.variables) << 8)
                 self.variables.append(variable.name)
-        first = next(n for n, i in enumerate(kernel.entry.instructions) if not isinstance(i, I.Alloca))
-        kernel.entry.instructions[first:first] = at.block.instructions
 
 
 class _Watch:
@@ -167,7 +163,7 @@ class _Watch:
             first, *more = (at.wide(s) for s in size)
             size = reduce(lambda a, b: at.binary("mul", a, b), more, first)
         log = at.load(T.PTR, self._module.globals[_LOG], 8)
-        Rows(self._module, log, const_int(T.I32, 0), const_int(T.I32, 0)).add(at, pointer, size, what)
+        Rows.of_nobody(self._module, log).add(at, pointer, size, what)
 
     # -- accesses and locks
 
@@ -194,11 +190,7 @@ class _Watch:
     # -- loops and regions
 
     def _note_region(self) -> None:
-        at = Builder(BasicBlock())
-        self._row(at, ConstantNull(T.PTR), 0, REGION)
-        instructions = self._function.entry.instructions
-        first = next(n for n, i in enumerate(instructions) if not isinstance(i, I.Alloca))
-        instructions[first:first] = at.block.instructions
+        self._row(Builder.behind_variables(self._function), ConstantNull(T.PTR), 0, REGION)
         for block in self._function.blocks:
             if isinstance(block.terminator, I.Return):
                 self._row(Builder.at_end(block), ConstantNull(T.PTR), 0, REGION_END)
