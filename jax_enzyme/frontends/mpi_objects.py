@@ -41,7 +41,7 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import (
     communication,
     counts_of,
-    datatypes_of,
+    datatypes_that_count,
     integer_bytes,
     is_handle,
     is_integer,
@@ -187,7 +187,7 @@ def _stored(module: Module) -> Iterable[Value]:
 
 def _is_plain(call: I.CallBase, name: str) -> bool:
     """Whether a call has no datatypes but those that it names."""
-    places = datatypes_of(name)
+    places = datatypes_that_count(name, call.arguments)
     return places is not None and all(number_of(call.arguments[i]) is not None for i in places)
 
 

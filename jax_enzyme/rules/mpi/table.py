@@ -253,8 +253,8 @@ def communication(symbol: str, arguments: Sequence[Value], attributes: Sequence[
     if not types:
         stated = next((w.removeprefix(INTERFACE).strip('"') for w in attributes if w.startswith(INTERFACE)), None)
         return None if stated is None else _row(name, stated, "d", False)
-    if in_place and len(types) > 1:
-        types = types[1:] if _IN_PLACE[name] == 0 else types[:1]
+    if in_place:
+        types = [arguments[i] for i in datatypes_that_count(symbol, arguments) or ()]
     kinds = {number_of(a) for a in types}
     found = next(iter(kinds)) if len(kinds) == 1 else None
     if found is None:
@@ -276,6 +276,15 @@ def datatypes_of(symbol: str) -> tuple[int, ...] | None:
     if name in _ASKS_OF_TYPES:
         return _ASKS_OF_TYPES[name]
     return () if name in _INACTIVE or name in _WITHOUT_TYPES else None
+
+
+def datatypes_that_count(symbol: str, arguments: Sequence[Value]) -> tuple[int, ...] | None:
+    """The same, but for the one beside `MPI_IN_PLACE`, which may be any."""
+    places = datatypes_of(symbol)
+    at = _IN_PLACE.get(symbol.removeprefix(MPI))
+    if places is None or len(places) < 2 or at is None or not _is_constant(arguments[at]):
+        return places
+    return places[1:] if at == 0 else places[:1]
 
 
 def counts_of(symbol: str) -> frozenset[int]:
