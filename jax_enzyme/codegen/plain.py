@@ -41,6 +41,7 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.rules.user import rules_of
+from jax_enzyme.transform.divisions import guard_checks
 from jax_enzyme.transform.live_globals import globals_to_parameters
 
 Mode = Literal["forward", "reverse", "split"]
@@ -182,7 +183,7 @@ class PlainFunction:
     def _derived(self, base: ArrayFunction, step: Step) -> ArrayFunction:
         result = ad.derive(base, (step,), self.options)
         library.link_rules(result.module)
-        return result
+        return guard_checks(result)
 
     def _wrapped(self, derived: ArrayFunction, suffix: str) -> Module:
         module = clone_without_debug(derived.module)

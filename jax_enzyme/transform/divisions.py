@@ -54,7 +54,13 @@ _DIVISOR = "je.divisor."
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where such divisions are failures, and what else a derivative checks;
     itself where there are none."""
-    guarded = _guarded(function, ((f, block) for f in reachable_functions(_root(function)) for block in f.blocks))
+    guarded = _guarded(function, _all_blocks(function))
+    return function if guarded is function else lower_own_failures(guarded)
+
+
+def guard_checks(function: ArrayFunction) -> ArrayFunction:
+    """The same for what a derivative checks alone: divisions stay the processor's."""
+    guarded = _guarded(function, _all_blocks(function), divisions=False)
     return function if guarded is function else lower_own_failures(guarded)
 
 
@@ -103,12 +109,18 @@ def _root(function: ArrayFunction) -> Function:
     return function.module.functions[function.symbol]
 
 
-def _guarded(function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBlock]]) -> ArrayFunction:
-    """The array function in a copy of the module where the divisions in these blocks fail, and checks of distances;
-    itself where there are none in them that may."""
+def _all_blocks(function: ArrayFunction) -> Iterator[tuple[Function, BasicBlock]]:
+    return ((f, block) for f in reachable_functions(_root(function)) for block in f.blocks)
+
+
+def _guarded(
+    function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBlock]], *, divisions: bool = True
+) -> ArrayFunction:
+    """The array function in a copy of the module where what derivatives check in these blocks fails, and divisions if
+    they are asked for; itself where there are none in them that may."""
     found: dict[Function, dict[BasicBlock, None]] = {}
     for target, block in blocks:
-        if any(may_trap(i) or is_check(i) for i in block.instructions):
+        if any(is_check(i) or (divisions and may_trap(i)) for i in block.instructions):
             found.setdefault(target, {})[block] = None
     if not found:
         return function
@@ -118,7 +130,7 @@ def _guarded(function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBloc
     for target, own in found.items():
         copy = module.functions[target.name]
         twins = [b for block in own if isinstance(b := copies[block], BasicBlock)]
-        _guard(copy, declarations, twins, divisions=copy not in taken)
+        _guard(copy, declarations, twins, divisions=divisions and copy not in taken)
     return replace(function, module=module)
 
 

@@ -360,12 +360,15 @@ def test_parameters_of_their_own_need_no_choice() -> None:
 FAILING = """
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 double f(double x, int how) {
+    double a[4] = {x, x, x, x}, b[4] = {x, x / 3, x / 7, x};
+    memcpy(a, b, how == 5 ? 20 : how * 8);
     if (how == 1) exit(3);
     if (how == 2) abort();
     assert(how != 3);
     if (how == 4) __builtin_trap();
-    return x * x;
+    return x * (how == 5 ? a[2] : a[0]);
 }
 """
 _RUNS = """
@@ -374,7 +377,7 @@ import ctypes, numpy as np, os
 from tests.codegen.test_plain_functions import CHAIN, FAILING, derived, machine, slope
 for mode in ("forward", "reverse"):
     with machine(derived(FAILING, mode, ("active", "const"))) as at:
-        for how in range(5):
+        for how in range(6):
             child = os.fork()
             if not child:
                 os._exit(77 if slope(at, mode, 3.0, how) == 6.0 else 78)
@@ -395,10 +398,11 @@ with machine(derived(CHAIN, "reverse")) as at:
 def test_a_function_that_fails_has_derivatives_that_do() -> None:
     done = subprocess.run([sys.executable, "-c", _RUNS], capture_output=True, text=True, cwd=os.getcwd())
     found = [line.split() for line in done.stdout.splitlines()]
-    assert [f[2] for f in found] == ["77", "3", "-6", "-6", "-6"] * 2, done.stderr
+    assert [f[2] for f in found] == ["77", "3", "-6", "-6", "-6", "-6"] * 2, done.stderr
     for name in ("f_jvp", "f_vjp"):
-        assert f"{name}: `abort` was called (kernel.c:6" in done.stderr
+        assert f"{name}: `abort` was called (kernel.c:9" in done.stderr
         assert f"{name}: assertion `how != 3` failed" in done.stderr
+        assert f"{name}: memory is copied or cleared from or up to a place within a number" in done.stderr
     assert "f_jvp: parameter 1 leads to the file-scope variable `scale`" in done.stderr
     # At last, one memory with two places for its derivatives.
     assert done.returncode == -6 and "f_vjp: parameters 2 and 3 lead to the same memory" in done.stderr
