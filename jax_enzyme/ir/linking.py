@@ -13,7 +13,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.symbol_lines import Line, sizes, symbol_lines
+from jax_enzyme.ir.symbol_lines import Line, declarations, symbol_lines
 from jax_enzyme.ir.writer import has_debug_info, is_debug_version, to_text
 
 # Nothing stands in another module's way, or is looked for in one.
@@ -91,8 +91,17 @@ def names(program: str) -> Names:
         frozenset(local),
         frozenset(needed - aliases),
         frozenset(shared),
-        sizes(program, variables),
+        _sizes(program, variables),
     )
+
+
+def _sizes(program: str, variables: Sequence[Line]) -> dict[str, int]:
+    """How many bytes variables of a module take."""
+    if not variables:
+        return {}
+    module = native_from_text(declarations(program, variables))
+    layout = llvm.create_target_data(module.data_layout)
+    return {value.name: layout.get_abi_size(value.global_value_type) for value in module.global_variables}
 
 
 def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:

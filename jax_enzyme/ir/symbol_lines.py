@@ -12,10 +12,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import llvmlite.binding as llvm
-
-from jax_enzyme.ir.native import native_from_text
-
 _SYMBOL = re.compile(
     r'^(?:(define|declare)\b[^@]*)?@(?:"([^"]*)"|([-\w$.]+))(?(1)\(| = (.*?)\b(?:global|constant|(alias|ifunc))\b)'
 )
@@ -70,14 +66,10 @@ def _unescaped(written: str) -> str:
     return _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), written.encode()).decode("utf-8", "replace")
 
 
-def sizes(text: str, variables: Iterable[Line]) -> Mapping[str, int]:
-    """How many bytes variables take."""
-    lines = [f'@"{one.written}" = external global {_type(one.rest)}' for one in variables]
-    if not lines:
-        return {}
-    module = native_from_text("\n".join([*_TYPES.findall(text), *lines]))
-    layout = llvm.create_target_data(module.data_layout)
-    return {value.name: layout.get_abi_size(value.global_value_type) for value in module.global_variables}
+def declarations(text: str, variables: Iterable[Line]) -> str:
+    """A module that declares these variables of a module, by their types."""
+    lines = (f'@"{one.written}" = external global {_type(one.rest)}' for one in variables)
+    return "\n".join([*_TYPES.findall(text), *lines])
 
 
 def _type(rest: str) -> str:
