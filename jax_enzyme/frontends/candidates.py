@@ -228,6 +228,13 @@ def is_known(symbol: str) -> bool:
     )
 
 
+def known_functions(symbols: Iterable[str], modules: Collection[str]) -> list[str]:
+    """The names of functions of libraries among symbols that modules use, and not those of variables (`stderr`): macros
+    of a header may print, and all files that include it would seem to make these."""
+    known = (name for name in symbols if is_known(name))
+    return [plain(name) for name in known if not any(f"@{name} = external " in ir for ir in modules)]
+
+
 @cache
 def _run_time_of_compilers() -> ctypes.CDLL | None:
     """What compilers call for arithmetic that the processor has not: `__muldc3` for complex numbers, `__udivti3`. None

@@ -47,7 +47,8 @@ _BODY = ("(", "{")
 _STATEMENTS = ("if", "while", "switch", "for")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
-_INCLUDE_OF_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.M)
+_INCLUDE_OF_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+([A-Za-z_]\w*)", re.M)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 _FOLDER = re.compile(r"-(?:I|iquote|isystem)=?(.*)")
 _HIDDEN = ("-include", "-imacros", "@")
 """Flags that stand for text which is not looked at."""
@@ -158,7 +159,7 @@ class Texts:
         if any(flag.startswith(_HIDDEN) for flag in flags):
             return None
         own, *others = self.of(source, flags)
-        if any(text.includes_by_macro for text in (own, *others)):
+        if _includes_unseen((own, *others), flags):
             return None
         if source.lang == "c++":  # libraries in headers are large, and their functions have other names
             others = [text for text in others if text.has_c_linkage]
@@ -172,7 +173,7 @@ class Texts:
         if source.lang not in ("c", "c++"):
             return False
         texts = [text for text in self.of(source, flags) if source.lang == "c" or text.has_c_linkage]
-        if any(text.includes_by_macro for text in texts):
+        if _includes_unseen(texts, flags):
             return None
         return any(not text.making.isdisjoint(names) for text in texts)
 
@@ -186,6 +187,16 @@ class Texts:
         return frozenset(_word_set(" ".join(flags))).union(
             *(text.words if all_words else text.pasted for text in texts)
         )
+
+
+def _includes_unseen(texts: Collection[_Text], flags: Sequence[str]) -> bool:
+    """Whether some texts include what a macro names that has a meaning. `#include USER_CONFIG`, which nobody defines,
+    stands where it is not compiled."""
+    named = frozenset[str]().union(*(text.macros_included for text in texts))
+    return any(
+        name.startswith("__") or any(name in text.macros for text in texts) or any(name in flag for flag in flags)
+        for name in named
+    )
 
 
 def _included(text: _Text, lang: str, home: Path, flags: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -245,8 +256,13 @@ class _Text:
         return _word_set(self.text)
 
     @cached_property
-    def includes_by_macro(self) -> bool:
-        return _INCLUDE_OF_MACRO.search(self.text) is not None
+    def macros_included(self) -> frozenset[str]:
+        """The macros that stand for the names of files that it includes."""
+        return frozenset(_INCLUDE_OF_MACRO.findall(self.text))
+
+    @cached_property
+    def macros(self) -> frozenset[str]:
+        return frozenset(_DEFINE.findall(self.text))
 
     @cached_property
     def has_c_linkage(self) -> bool:

@@ -27,6 +27,7 @@ from jax_enzyme.frontends.built_in import flags_without, put_for
 from jax_enzyme.frontends.candidates import (
     Candidates,
     is_known,
+    known_functions,
     may_be_renamed,
     may_bind,
     may_define,
@@ -361,7 +362,9 @@ class SourceSet:
             wanted, untold = self._module_makers.having(missing, self._done)
             wanted = [*wanted, *self._candidates.having((*untold, *unset), self._done)] or self._rivals(members)
             # What nobody else has comes from a language's library, and not where a named source has it after all.
-            wanted = wanted or self._candidates.hiding([plain(n) for n in missing if is_known(n)], self._done)
+            wanted = wanted or self._candidates.hiding(
+                known_functions(missing, [one.ir for one, _ in members]), self._done
+            )
             unknown = [] if wanted else [plain(name) for name in missing if not is_known(name)]
             if not wanted:
                 for name in map(plain, missing) if self._blas == "source" else unknown:

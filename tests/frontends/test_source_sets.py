@@ -823,9 +823,13 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
 
 
 def test_words_of_a_source_whose_macros_paste_make_no_functions_of_the_library(write: Write, tmp_path: Path) -> None:
-    """`s` and `in`, `f` and `m` are variables: all templates of a folder were compiled for `sin` and `fmin`."""
+    """`s` and `in`, `f` and `m` are variables: all templates of a folder were compiled for `sin` and `fmin`. So
+    were all that include a header whose macro prints, or that includes what nobody names."""
     write(
-        step__c="#include <math.h>\ndouble step(double x) { return sin(x) + fmin(x, 2); }\n",
+        say__h="#ifdef USER_CONFIG\n#include USER_CONFIG\n#endif\n#include <stdio.h>\n"
+        '#define SAY(x) fprintf(stderr, "%g", x)\n',
+        other__c='#include "say.h"\ndouble other(double x) { SAY(x); return x; }\n',
+        step__c='#include <math.h>\n#include "say.h"\ndouble step(double x) { SAY(x); return sin(x) + fmin(x, 2); }\n',
         table__c="#define C(a, b) a##_##b\n#define F(a, b) C(a, b)\ndouble F(table, sum)(const double *s, int n) {\n"
         "  double f = 0, m = 1;\n  for (int i = 0, in = n; i < in; i++) f += m * s[i];\n  return f;\n}\n",
     )
