@@ -9,7 +9,7 @@ or a folder of modules comes in megabytes, and most of what was read is left out
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _SYMBOL = re.compile(
