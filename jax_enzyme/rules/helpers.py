@@ -21,7 +21,8 @@ ALLOCATE = "je.arena.allocate"
 JOIN = "je.arena.join"
 BORROW = "je_tape_borrow"
 """Gives memory of an earlier call (`csrc/kept_tapes.cc`), which holds no addresses but its own."""
-TAPE = (ALLOCATE, "je.arena.reset", "je.arena.used", "je.arena.release", JOIN, "je_arena_allocate")
+RESET = "je.arena.reset"
+TAPE = (ALLOCATE, RESET, "je.arena.used", "je.arena.release", JOIN, "je_arena_allocate")
 """The functions of arenas; the last is what rules in C call the first."""
 
 

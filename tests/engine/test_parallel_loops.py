@@ -1782,6 +1782,42 @@ extern "C" void k(int n, const double *x, double *y) {
         n=500,
         all=True,
     ),
+    "pairs that add to both of their ends": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for reduction(+ : y[:n]) schedule(dynamic)
+  for (int i = 0; i < n; i++)
+    for (int j = i + 1; j < n; j++) {
+      double d = x[j] - x[i], w = d / sqrt(d * d + 0.01);
+      y[i] += w;
+      y[j] -= w;
+    }
+}""",
+        "pjv",
+        n=90,
+        all=True,
+    ),
+    "vectors of several lengths, of each iteration's own": Shared(
+        """#include <cmath>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+#pragma omp parallel for schedule(dynamic)
+  for (int i = 0; i < n; i++) {
+    int m = 5 + i % 9;
+    std::vector<double> w(m), v(m, 0.0);
+    for (int j = 0; j < m; j++) w[j] = x[(i + j) % n] * x[i];
+    for (int j = 1; j < m; j++) v[j] += std::sin(w[j - 1]) * w[j];
+    double t = 0;
+    for (int j = 0; j < m; j++) t += v[j] * w[j];
+    y[i] = t;
+  }
+}""",
+        "pjv",
+        lang="c++",
+        n=400,
+        all=True,
+    ),
     "neighbours that there are none of at the edges": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
