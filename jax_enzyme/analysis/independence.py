@@ -21,6 +21,7 @@ from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, choices,
 from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.common_rows import CommonRow, CommonRows
 from jax_enzyme.analysis.digits import Place, distance, overlap, places_of
+from jax_enzyme.analysis.handed_memory import HandedMemory
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loop_sizes import LoopSizes
 from jax_enzyme.analysis.loops import Loop
@@ -41,7 +42,7 @@ from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.rules.helpers import ALLOCATE, RESET, TAPE
+from jax_enzyme.rules.helpers import ALLOCATE, TAPE
 
 _ADDING: dict[type[T.Type], str] = {T.FloatType: "fadd", T.IntType: "add"}
 _MOVING = "moving"
@@ -93,6 +94,10 @@ class Independence(LoopSizes):
     @cached_property
     def _private(self) -> PrivateMemory:
         return PrivateMemory(self._function, self._facts, self._memory)
+
+    @cached_property
+    def _handed(self) -> HandedMemory:
+        return HandedMemory(self._function, self._facts, self.loops, self._memory)
 
     @cached_property
     def _points_to(self) -> PointsTo:
@@ -470,7 +475,7 @@ class Independence(LoopSizes):
     def _is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
         if self._private.is_of_iteration(item, loop) or self._is_new(item, loop):
             return True
-        return self._is_handed_over(item, loop)
+        return self._handed.is_of_iteration(item, loop, self._of)
 
     def _is_new(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in a loop, which accesses it there alone where it was made, in the same iteration? What is
@@ -481,37 +486,6 @@ class Independence(LoopSizes):
         if not self._is_inside(site, loop) or any(access.kills for access in self._of(item, loop)):
             return False
         return self._is_at_hand(item, loop)
-
-    def _is_handed_over(self, item: MemoryObject, loop: Loop) -> bool:
-        """Is memory that iterations of another loop took from an arena, each noting the address of its own in a place
-        of a tape, reached here by way of places alone that are each iteration's own?"""
-        site = item.site
-        if not isinstance(site, I.Call) or callee_name(site) != ALLOCATE or self._is_inside(site, loop):
-            return False
-        holders = [holder for holder, held in self._points_to.contents.items() if item in held]
-        noted = [u for u, n in self._uses.get(site, ()) if isinstance(u, I.Store) and n == 0]
-        if len(holders) != 1 or len(noted) != 1 or not self._once_each(noted[0], site) or self._may_be_reset:
-            return False
-        (holder,) = holders
-        others = [a for a in self._memory.touching(holder) if a.writes and not a.kills]
-        if holder.site is None or any(not isinstance(a.instruction, I.Store) for a in others):
-            return False
-        loads = {I.base_of(a.pointer) for a in self._of(item, loop)}
-        if not all(isinstance(load, I.Load) and self._is_inside(load, loop) for load in loads):
-            return False
-        reads = [replace(a, writes=True) for a in self._of(holder, loop) if a.instruction in loads]
-        places = places_of(self._facts, reads, holder.site, loop, None)
-        return len(reads) == len(loads) and places is not None and overlap(places) is None
-
-    @cached_property
-    def _may_be_reset(self) -> bool:
-        """May an arena give the same memory again?"""
-        return any(callee_name(i) == RESET for i in self._function.instructions() if isinstance(i, I.CallBase))
-
-    def _once_each(self, store: I.Instruction, site: I.Instruction) -> bool:
-        """Does a store run once at most each time that what it stores is made?"""
-        blocks = self._facts.block_of
-        return self.loops.loop_of[blocks[store]] is self.loops.loop_of[blocks[site]]
 
     def is_reached_otherwise(self, site: Value) -> bool:
         """Is the address of what is made here held in memory, so that loads may lead to it?"""

@@ -13,6 +13,11 @@ declare noalias ptr @je.arena.allocate(ptr, i64)
 declare void @je.arena.reset(ptr, i64)
 declare noalias ptr @malloc(i64)
 
+define internal void @starts_again(ptr %a) noinline {{
+  call void @je.arena.reset(ptr %a, i64 0)
+  ret void
+}}
+
 define i64 @f(ptr noalias %x) {{
 entry:
   %arena = alloca [24 x i8], align 16
@@ -23,6 +28,7 @@ forward:
   %own = call ptr @je.arena.allocate(ptr %arena, i64 64)
   %slot = getelementptr inbounds ptr, ptr %tape, i64 %i
   store ptr %own, ptr %slot, align 8
+  %next.slot = getelementptr inbounds ptr, ptr %slot, i64 1
   {besides}
   %more = add nuw nsw i64 %i, 1
   %done = icmp eq i64 %more, 100
@@ -53,7 +59,15 @@ exit:
         ("lshr i64 %r, 1", "", False),
         ("and i64 %r, 63", "", False),
         ("add i64 %r, 0", "store ptr %own, ptr %tape, align 8", False),
+        (
+            "add i64 %r, 0",
+            "%part = getelementptr i8, ptr %own, i64 8\n  store ptr %part, ptr %next.slot, align 8",
+            False,
+        ),
+        ("add i64 %r, 0", "%again = load ptr, ptr %slot, align 8\n  store ptr %again, ptr %next.slot, align 8", False),
+        ("add i64 %r, 0", "%word = load i64, ptr %slot, align 8\n  store i64 %word, ptr %next.slot, align 8", False),
         ("add i64 %r, 0", "call void @je.arena.reset(ptr %arena, i64 0)", False),
+        ("add i64 %r, 0", "call void @starts_again(ptr %arena)", False),
     ],
 )
 def test_an_iteration_has_what_it_finds_in_its_own_slot(number: str, besides: str, *, independent: bool) -> None:
