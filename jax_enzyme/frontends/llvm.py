@@ -52,6 +52,8 @@ def _module(source: Source, flags: Sequence[str], of_bitcode: str | RuntimeError
     try:
         if isinstance(of_bitcode, RuntimeError):
             raise reader.ReadError(f"LLVM cannot read this: {of_bitcode}")
+        if of_bitcode is None and b"\0" in source.contents:
+            raise reader.ReadError("there are zero bytes in it")
         return reader.read(source.contents.decode()) if of_bitcode is None else reader.parse(of_bitcode)
     except CompileError as error:
         raise CompileError(error.cause, error.place or source.name, error.remedy) from None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 from jax_enzyme.errors import ArgumentError, SignatureError
@@ -90,18 +91,22 @@ def checked_options(options: object) -> Options:
     return options
 
 
-def check_constants(constants: Mapping[str, object], *, of_library: bool = False) -> None:
-    """Raises ArgumentError where a constant of the signature is no integer, or was meant as an option. `of_library`: of
-    a kernel of a library, which has the options for sources itself."""
+def checked_constants(constants: Mapping[str, object], *, of_library: bool = False) -> dict[str, int]:
+    """The constants of the signature, as Python's integers; ArgumentError where one is no integer, or was meant as an
+    option. `of_library`: of a kernel of a library, which has the options for sources itself."""
+    found: dict[str, int] = {}
     options = [name for name in _OPTIONS if not (of_library and name in _OF_SOURCES)]
     for name, value in constants.items():
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not isinstance(value, bool) and isinstance(value, Integral):
+            found[name] = int(value)
+        else:
             near = get_close_matches(name, options, 1)
             remedy = f"did you mean `{near[0]}=`?" if near else "constants of a signature are integers: n=3"
             if of_library and name in _OF_SOURCES:
                 remedy = f"it is about the sources: je.library(..., {name}={value!r})"
             called = "the kernel of a library" if of_library else "je.kernel"
             raise ArgumentError(f"{called} has no argument `{name}`", f"{name}={value!r}", remedy)
+    return found
 
 
 def check_formals(signature: Signature, what: str) -> None:

@@ -23,10 +23,10 @@ from jax_enzyme.frontends import (
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.arguments import (
-    check_constants,
     check_formals,
     check_launched,
     check_names,
+    checked_constants,
     checked_flags,
     checked_libraries,
     checked_options,
@@ -108,7 +108,7 @@ def kernel(
     try:
         check_names(symbol, lang)
         flags, of_flags = without_links(checked_flags(flags))
-        check_constants(constants)
+        constants = checked_constants(constants)
         check_rules(rules)
         named = (*checked_libraries(libraries), *of_flags)
         said = _Said(shapes, out, inout)
@@ -278,7 +278,7 @@ class Library:
         """A kernel of one of the functions: the arguments, and what is raised, are those of `je.kernel`."""
         try:
             check_names(symbol, None)
-            check_constants(constants, of_library=True)
+            constants = checked_constants(constants, of_library=True)
             check_rules(rules)
             given = _Given(signature, rules, options, order, grid, block, shared, constants)
             return given.kernel_of(self._sources, self._libraries, symbol, _Said(shapes, out, inout))

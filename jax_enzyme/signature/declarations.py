@@ -211,6 +211,7 @@ class _Resolver:
         is_tail = in_place and bool(own) and place.is_tail and any(names_in(dim) for dim in own or ())
         if in_place and own and not is_tail:
             self._check_fixed(declaration, name, own)
+        self._check_sizes(declaration, own or ())
         value = self._value(declaration, name, direction)
         if declaration.direction is None and name in self._dimension_names():
             direction = "in"
@@ -244,6 +245,20 @@ class _Resolver:
         if not low <= value <= high:
             raise DeclarationError(f"{value} does not fit `{name}: {declaration.what}`", declaration.start)
         return value
+
+    def _check_sizes(self, declaration: Declaration, dims: Dims) -> None:
+        for dim in dims:
+            if names_in(dim):
+                continue
+            try:
+                extent = evaluate(dim, {})
+            except EvaluationError as error:
+                raise DeclarationError(
+                    f"the shape of `{declaration.name}` has no value: {error}", declaration.start
+                ) from None
+            if extent < 0:
+                cause = f"the shape of `{declaration.name}` would be negative: {extent}"
+                raise DeclarationError(cause, declaration.start)
 
     def _check_fixed(self, declaration: Declaration, name: str, dims: Dims) -> None:
         """An array in a structure is part of its layout."""

@@ -39,7 +39,7 @@ _CLOSEST_DTYPES = {
     "double": "f64", "float": "f32", "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
     "int": "i32", "long": "i64", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "size_t": "u64",
     "unsigned": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "char": "i8", "short": "i16",
-    "complex64": "c64", "complex128": "c128", "complex": "c128", "_Bool": "bool", "i1": "bool",
+    "complex64": "c64", "complex128": "c128", "complex": "c128", "_bool": "bool", "i1": "bool",
 }  # fmt: skip
 
 
@@ -285,9 +285,11 @@ class _Parser:
         if token.kind != "name":
             found = f"`{token.text}`" if token.text else "the end"
             self.fail(f"expected a dtype after {after}, found {found}", token.start, f"dtypes: {' '.join(DTYPES)}")
-        near = [_CLOSEST_DTYPES[token.text]] if token.text in _CLOSEST_DTYPES else []
-        near = near or difflib.get_close_matches(token.text, DTYPES, 1)
+        word = token.text.lower()
+        near = [_CLOSEST_DTYPES[word]] if word in _CLOSEST_DTYPES else difflib.get_close_matches(word, DTYPES, 1)
         hint = f"did you mean `{near[0]}`? " if near else ""
+        if token.text in DIRECTIONS:
+            hint = f"`{token.text}` stands before the name. "
         self.fail(f"`{token.text}` is no dtype", token.start, f"{hint}dtypes: {' '.join(DTYPES)}")
 
     def shapes(self) -> dict[str, str]:

@@ -196,7 +196,9 @@ class _Binder:
             case Null():
                 return ConstantNull(T.PTR)
             case FunctionOf():
-                return self._function(formal.name, formal.symbol)
+                passed = self._function(formal.name, formal.symbol)
+                self.source.check_passed(index, formal, passed)
+                return passed
             case Text():
                 return self._characters(formal.value)
             case Status():

@@ -55,12 +55,15 @@ def declared_as(param: Param, known: SourceType | None, kind: T.Type, dtype: str
     """How a parameter of another type is declared, for which signatures have a word or None."""
     if known is not None and known.special is not None:
         return None
+    pieces = known.pieces if known is not None else ()
+    own = next((d for piece in pieces for d in piece.dtypes), None)
     if param.by_value and isinstance(kind, T.PointerType):
-        own = next((d for piece in known.pieces for d in piece.dtypes), param.dtype) if known else param.dtype
-        return f"a pointer to one value is `{param.name}: {own}[]`"
+        if any(piece.kind == "function" for piece in pieces):
+            return f"a function of the source is `{param.name}: fn(name)`"
+        return f"a pointer to one value is `{param.name}: {own or param.dtype}[]`"
     if not param.by_value:
-        return f"a scalar passed by value has no brackets: `{param.name}: {param.dtype}`"
-    return f"declare it as `{param.name}: {dtype}`" if dtype else None
+        return f"a scalar passed by value has no brackets: `{param.name}: {own or param.dtype}`"
+    return f"declare it as `{param.name}: {own or dtype}`" if own or dtype else None
 
 
 def mismatch(

@@ -16,9 +16,9 @@ from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument
+from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.signature import Param, Signature
-from jax_enzyme.signature.formals import Formal, Plain, Record, Text
+from jax_enzyme.signature.formals import Formal, FunctionOf, Plain, Record, Text
 from jax_enzyme.transform.declared import (
     Mismatch,
     by_value,
@@ -43,6 +43,7 @@ from jax_enzyme.transform.layouts import (
     natural,
     pointed_at,
 )
+from jax_enzyme.transform.passed_functions import unlike_function
 from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.records import PARTS, dtype_of
 from jax_enzyme.transform.source_types import UNION, SourceType
@@ -198,6 +199,21 @@ class Source:
         if found is not None:
             raise self.mismatch(index, found)
 
+    def check_passed(self, index: int, formal: FunctionOf, passed: Value) -> None:
+        node = None if self.prototype.is_fortran else self.node(index)
+        if node is None or not isinstance(passed, Function):
+            return
+        if (found := unlike_function(self.module, node, passed)) is not None:
+            own, wanted = found
+            raise self.mismatch(
+                index,
+                Mismatch(
+                    f"`{formal.symbol}` is a function `{own}`",
+                    f"called as `{wanted}`",
+                    f"name a function of that type, or add one to the source that calls `{formal.symbol}`",
+                ),
+            )
+
     def mismatch(self, index: int, found: Mismatch) -> SignatureError:
         return SignatureError(
             f"{found.declared}, but in the source parameter {index + 1}{self.named(index)} is {found.found}",
@@ -236,11 +252,21 @@ class Source:
         return spelled(self.module, name, node, self.signature.order, by_reference=by_reference)
 
     def _by_value(self) -> SignatureError | None:
-        """Structures by value are as many parameters in LLVM as it takes, which shows as another error."""
+        """Structures and complex numbers by value are as many parameters in LLVM as it takes, which shows as another
+        error."""
         for index, formal in enumerate(self.formals):
             known = self.source_type(index)
-            if isinstance(formal, Plain) and known is not None and is_structure_by_value(known):
-                return self.mismatch(index, by_value(formal.param, known))
+            if known is None or known.is_pointer or self.prototype.is_fortran:
+                continue
+            if is_structure_by_value(known):
+                if isinstance(formal, Plain):
+                    return self.mismatch(index, by_value(formal.param, known))
+                if isinstance(formal, Record) and not formal.is_pointer:
+                    continue
+                return self.other_kind(index, formal)
+            dtype = next((d for piece in known.pieces for d in piece.dtypes[:1]), None)
+            if dtype in PARTS and not (isinstance(formal, Plain) and formal.param.by_value):
+                return self.other_kind(index, formal)
         return None
 
     def wrong_count(self) -> SignatureError:

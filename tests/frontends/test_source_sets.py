@@ -395,6 +395,7 @@ def test_objects_and_libraries_that_hold_bitcode(write: Write, tmp_path: Path) -
     ("name", "contents", "message"),
     [
         ("half.bc", b"\x81\x02 damaged", "no LLVM bitcode, which starts with the letters BC, and no LLVM IR as text"),
+        ("half.bc", b"\0\1 damaged", "no LLVM bitcode, which starts with the letters BC, and no LLVM IR as text"),
         ("half.bc", b"BC\xc0\xde damaged", "no LLVM bitcode: LLVM cannot read this"),
         ("half.o", b"damaged", "no object file: LLVM does not know its format"),  # LLVM ended the process
         ("half.a", b"damaged", "no static library"),

@@ -310,6 +310,7 @@ def test_constants() -> None:
     f = je.kernel(source, "f", "n: i32, x: f64[n], k: i32, out y: f64[n]", lang="c", n=2, k=5)
     np.testing.assert_array_equal(f(jnp.arange(2.0)), [0, 5])
     assert f == je.kernel(source, "f", "n: i32 = 2, x: f64[2], k: i32 = 5, out y: f64[2]", lang="c")
+    assert f == je.kernel(source, "f", "n: i32, x: f64[n], k: i32, out y: f64[n]", lang="c", n=np.int64(2), k=5)
     with pytest.raises(je.ArgumentError, match="`x`"):
         f(jnp.arange(3.0))
     with pytest.raises(je.SignatureError, match="no `m`"):

@@ -106,6 +106,8 @@ def test_results_come_in_the_order_of_the_contract() -> None:
         ("out y: f64", "`out y` is passed by value", 4),
         ("lambda: f64 -> f64", "`lambda` is a Python keyword", 0),
         ("in: f64 -> f64", "`in` is a Python keyword", 0),
+        ("x: f64[-1] -> f64", "the shape of `x` would be negative: -1", 0),
+        ("y: f64, x: f64[2,3/2] -> f64", "the shape of `x` has no value", 8),
         ("x: f64[1.5] -> f64", r"unexpected character '\.'", 8),
         ("x: f64[" + "(" * 99 + "n" + ")" * 99 + "]", "nested too deeply", 57),
     ],
@@ -131,10 +133,19 @@ def test_the_caret_is_found_in_a_long_signature() -> None:
     assert shown[caret.index("^") :].startswith("f63[n]")
 
 
-def test_the_remedy_knows_other_spellings() -> None:
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("x: double[n] -> f64", "`f64`"),
+        ("x: F64[n] -> f64", "`f64`"),
+        ("x: Float64[n] -> f64", "`f64`"),
+        ("x: f64[n], y: out f64[n]", "`out` stands before the name"),
+    ],
+)
+def test_the_remedy_knows_other_spellings(text: str, remedy: str) -> None:
     with pytest.raises(SignatureError) as caught:
-        parse("x: double[n] -> f64")
-    assert "`f64`" in (caught.value.remedy or "")
+        parse(text)
+    assert remedy in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize(

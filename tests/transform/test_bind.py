@@ -416,6 +416,69 @@ def test_what_debug_information_tells(declaration: str, signature: str, found: s
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("declaration", "signature", "remedy"),
+    [
+        ("double _Complex a", "a: c64 -> f64", "`a: c128`"),
+        ("double _Complex a", "a: f64[2] -> f64", "`a: c128`"),
+        ("unsigned long a", "a: i32 -> f64", "`a: u64`"),
+        ("double (*a)(double)", "a: f64 -> f64", "`a: fn(name)`"),
+        ("struct p { double x, y; };struct p a", "a: {x: f64, y: f64}* -> f64", "by value `{...}`"),
+    ],
+)
+def test_the_remedy_is_what_the_source_has(declaration: str, signature: str, remedy: str) -> None:
+    types, _, parameters = declaration.rpartition(";")
+    with pytest.raises(SignatureError, match="`a") as caught:
+        fits(f"{types};double f({parameters}) {{ return 0; }}", signature)
+    assert remedy in (caught.value.remedy or "")
+
+
+FUNCTIONS = """
+enum kind { ONE, TWO };
+double once(double x) { return x; }
+double twice(double x, double y) { return x * y; }
+double single(float x) { return x; }
+double pointed(double *x) { return *x; }
+void nothing(double x) {}
+int whole(double x) { return x; }
+double kinds(enum kind k) { return k; }
+double named(int k) { return k; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "passed", "fits_it"),
+    [
+        ("double (*g)(double)", "once", True),
+        ("double (*g)(const double)", "once", True),
+        ("double (*g)()", "twice", True),
+        ("double (*g)(double, ...)", "twice", True),
+        ("void (*g)(double)", "whole", True),
+        ("double g(double)", "once", True),
+        ("double (*g)(void *)", "pointed", True),
+        ("double (*g)(enum kind)", "named", True),
+        ("double (*g)(unsigned)", "kinds", True),
+        ("void *g", "twice", True),
+        ("double (*g)(double)", "twice", False),
+        ("double (*g)(double, double)", "once", False),
+        ("double (*g)(double)", "single", False),
+        ("double (*g)(double)", "pointed", False),
+        ("double (*g)(double)", "nothing", False),
+        ("double (*g)(double)", "whole", False),
+        ("double (*g)(double)", "named", False),
+    ],
+)
+def test_functions_are_passed_for_what_they_are_called_as(parameter: str, passed: str, fits_it: bool) -> None:
+    source = f"{FUNCTIONS}double f({parameter}) {{ return 0; }}"
+    signature = f"g: fn({passed}) -> f64"
+    if fits_it:
+        fits(source, signature)
+        return
+    with pytest.raises(SignatureError, match=f"`{passed}` is a function `.*called as `.*\\(") as caught:
+        fits(source, signature)
+    assert caught.value.remedy
+
+
 def test_rows_are_as_long_as_in_the_source() -> None:
     rows = "double f(double x[][3]) { return x[1][1]; }"
     bound(rows, "x: f64[n,m] -> f64", {"n": 2, "m": 3})
