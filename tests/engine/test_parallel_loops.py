@@ -2012,6 +2012,47 @@ void k(int n, const double *x, double *y) {
     np.testing.assert_allclose(call(_built(kernel, ()), [x])[0][:2000], np.sqrt(x[:2000] + 1 / x[:2000]), rtol=1e-14)
 
 
+def test_iterations_that_add_to_a_variable_of_a_loop_around_them_have_it_in_common_on_the_tape() -> None:
+    """Each iteration of the loop around has its own there, and not each of the loop inside."""
+    source = """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int s = 0; s < 3; s++) {
+    double bins[16] = {0};
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      double f = exp(-x[i]) * (s + 1);
+#pragma omp atomic
+      bins[(i * 7) & 15] += f * f;
+    }
+    for (int i = 0; i < n; i++) y[i] = (s ? y[i] : 0) + x[i] * sin(bins[i & 15] * x[i]);
+  }
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 2000}, flags=("-fopenmp",))
+    said = derived.sharing(kernel.program, kernel.signature, kernel.binding, STEPS["v"], kernel.options)
+    assert "on one thread" in said[0], said
+    agree(three_way(kernel, [_inputs(2000)]))
+
+
+def test_a_variable_that_is_copied_to_the_tape_in_the_end_lives_until_then() -> None:
+    source = """#include <math.h>
+void k(int n, const double *x, double *y) {
+  if (x[0] < 99) {
+    double bins[16] = {0};
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+#pragma omp atomic
+      bins[(i * 7) & 15] += exp(-x[i]);
+    }
+    for (int i = 0; i < n; i++) y[i] = sin(bins[i & 15] * x[i]);
+  }
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 2000}, flags=("-fopenmp",))
+    gradient = derived.derived(kernel.program, kernel.signature, kernel.binding, STEPS["v"], kernel.options)
+    text = to_text(gradient.module)
+    assert re.search(r"call void @llvm.memcpy.*i64 128", text) and "call void @llvm.lifetime.end" not in text
+    agree(three_way(kernel, [_inputs(2000)]))
+
+
 @pytest.mark.parametrize(("index", "phases"), [("i ^ 5", 2), ("(i + 4 * (i % 3)) % n", 2), ("i * 7919 % n", 0)])
 def test_ranges_that_add_to_pages_of_their_own_run_at_once(index: str, phases: int) -> None:
     """Where data decide where iterations add: ranges note what they will touch, and go on together if they may."""

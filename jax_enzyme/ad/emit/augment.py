@@ -363,11 +363,13 @@ class Augmenter(ShadowedCopy):
             self._runtime.clear(self.builder, self.values[instruction], ConstantInt(T.I64, size))
 
     def _dropped(self, call: I.CallBase) -> bool:
-        """Markers mean nothing in the new function, but for those of variables that are its own as well: in each
-        iteration one begins anew. A resident object is not freed."""
+        """Markers mean nothing in the new function, but for those of variables that are its own as well, and that
+        nothing reads in the end: in each iteration one begins anew. A resident object is not freed."""
         match call_effect(call):
             case Effect.IGNORED:
-                return not any(isinstance(self.values.get(o), I.Alloca) for o in call.operands)
+                objects = self.facts.points_to.objects
+                own = [o for o in call.operands if isinstance(self.values.get(o), I.Alloca)]
+                return not own or any(objects.get(o) in self._late for o in own)
             case Effect.FREE:
                 return not self._freed_late.isdisjoint(self.facts.points_to.of(call.operands[0]))
             case _:

@@ -34,14 +34,15 @@ def late_residents(plan: Plan) -> list[MemoryObject]:
 
 
 def _meeting(plan: Plan) -> list[MemoryObject]:
-    recipes = plan.recipes
-    return [item for item in plan.residents if recipes.begin(item) is None and _may_meet(recipes, item)]
+    return [item for item in plan.residents if _may_meet(plan.recipes, item)]
 
 
 def _stays(plan: Plan, item: MemoryObject) -> bool:
-    """Is an object made where the function begins, and is it reached through its own address alone, which is no part of
-    what is kept?"""
+    """Is an object made once, where the function begins, and is it reached through its own address alone, which is no
+    part of what is kept?"""
     recipes, points_to = plan.recipes, plan.recipes.points_to
+    if recipes.begin(item) is not None:
+        return False
     made = isinstance(item.site, I.Alloca) or (item.site and callee_name(item.site) in ("malloc", "calloc"))
     if not made or item.site not in recipes.code.function.entry.instructions:
         return False
@@ -54,9 +55,12 @@ def _stays(plan: Plan, item: MemoryObject) -> bool:
 
 
 def _may_meet(recipes: Recipes, item: MemoryObject) -> bool:
-    """May two iterations of a marked loop touch the same place of an object that one of them writes?"""
-    module = recipes.points_to.module
+    """May two iterations of a marked loop touch the same place of an object that one of them writes? Iterations in
+    which it begins have each their own."""
+    module, begin = recipes.points_to.module, recipes.begin(item)
     for loop in recipes.code.loops.all:
+        if begin is not None and recipes.block_of[begin] in loop.blocks:
+            continue
         marks = {mark for latch in loop.latches for mark in marks_of(module, latch.terminator)}
         if Mark.PARALLEL in marks:
             inside = [a for a in recipes.memory.inside(loop) if recipes.points_to.may_meet(a.objects, (item,))]
