@@ -17,7 +17,7 @@ from jax_enzyme.codegen.host import Host, host, target_machine, usual_host
 from jax_enzyme.errors import CompileError, LoweringError
 from jax_enzyme.frontends.toolchain import zig
 from jax_enzyme.ir.native import native_from_bitcode
-from jax_enzyme.ir.pass_managers import ALWAYS, Setting, drop_dead_stores, run_on_module
+from jax_enzyme.ir.pass_managers import NO_CHECKSUMS, Setting, drop_dead_stores, run_on_module
 from jax_enzyme.working import LOG
 
 LONG = 12_000
@@ -109,7 +109,9 @@ class Pipeline:
         switches = (f"-f{'' if on else 'no-'}{name}" for name, on in chosen.items())
         place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
         told = (
-            word for setting in (*ALWAYS, *self.settings) for word in ("-mllvm", f"-{setting.name}={setting.value}")
+            word
+            for setting in (*NO_CHECKSUMS, *self.settings)
+            for word in ("-mllvm", f"-{setting.name}={setting.value}")
         )
         return (f"-O{self.level}", *switches, *place, *told)
 

@@ -32,12 +32,9 @@ class Setting:
     usual: str
 
 
-ALWAYS = (Setting("disable-loop-idiom-hashrecognize", "true", "false"), Setting("keep-loops", "true", "true"))
+NO_CHECKSUMS = (Setting("disable-loop-idiom-hashrecognize", "true", "false"),)
 """For all passes. To see whether a loop computes a checksum, LLVM goes every way from what it carries around back to
-what that is made of: 2**n of them, where each of n numbers reads the one before twice. And where a loop that runs at
-least once is the first thing in another, behind the vectorisers LLVM would fold the block in front of it, and so leave
-one header to both (`while (e > tol) for (...)`): next it makes one loop of them, of which nothing can be said that was
-said or proved of the one inside. To have set this option is to have set it for good: so it never changes."""
+what that is made of: 2**n of them, where each of n numbers reads the one before twice."""
 PLACES_STAY = (Setting("enable-pre", "false", "true"),)
 """Nothing is computed on one way to a place because it is known there on another one."""
 
@@ -82,7 +79,7 @@ def _run(
     """What `manager.run` does with code of a module, by llvmlite's function of this name."""
     given = (vars(ref)["_ptr"] for ref in (manager, code, builder))  # llvmlite has no public name for it
     function = getattr(ffi.lib, name)._cfn
-    with set_to((*ALWAYS, *settings)):
+    with set_to((*NO_CHECKSUMS, *settings)):
         done = _guarded.call(*(cast(pointer, c_void_p).value or 0 for pointer in (function, *given)))
     if done:
         return

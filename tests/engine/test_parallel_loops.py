@@ -1921,38 +1921,6 @@ void k(int n, const double *x, double *y) {
         "",
         "iterations touch the same places of it",
     ),
-    "sweeps until one changes little": Shared(
-        """#include <math.h>
-void k(int n, const double *x, double *y) {
-  double e = 1;
-  for (int i = 0; i < n; i++) y[i] = x[i];
-  while (e > 1e-2) {
-    e = 0;
-#pragma omp parallel for reduction(max : e)
-    for (int i = 0; i < n; i++) {
-      double o = y[i];
-      y[i] = 0.5 * (o + x[i] * sin(o) / (1 + o * o));
-      double d = fabs(o - y[i]);
-      if (d > e) e = d;
-    }
-  }
-}""",
-        "pjv",
-        n=2000,
-        all=True,
-    ),
-    "sweeps until one changes little, without a directive": Shared(
-        """#include <math.h>
-void k(int n, const double *x, double *y) {
-  for (int i = 0; i < n; i++) y[i] = x[i];
-  do {
-    for (int i = 0; i < n; i++)
-      for (int q = 0; q < 30; q++) y[i] = sin(y[i]) * cos(x[i]);
-  } while (y[3] > 0.1);
-}""",
-        "pjv",
-        all=True,
-    ),
 }
 
 
