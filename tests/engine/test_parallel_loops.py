@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
@@ -18,6 +18,7 @@ from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Jvp, Step, Vjp
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.options import Options
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from tests.support.engine import agree, native, three_way
 from tests.support.native import call
@@ -2018,6 +2019,30 @@ void k(int n, const double *x, double *y) {
     gradient = derived.derived(kernel.program, kernel.signature, kernel.binding, STEPS["v"], kernel.options)
     text = to_text(gradient.module)
     assert re.search(r"call void @llvm.memcpy.*i64 128", text) and "call void @llvm.lifetime.end" not in text
+    agree(three_way(kernel, [_inputs(2000)]))
+
+
+def test_functions_that_are_called_add_to_what_their_caller_has_on_its_tape() -> None:
+    """As the parts of a loop do that is cut by checkpoints: what they write there is no slot of an iteration's own."""
+    source = """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double u[64], v[64], *p = u, *q = v;
+  for (int i = 0; i < 64; i++) u[i] = x[i], v[i] = 0;
+  for (int s = 0; s < 7; s++) {
+    for (int i = 0; i < 64; i++) q[i] = 0;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+#pragma omp atomic
+      q[i % 64] += p[(i * 3) % 64] * cos(x[i]) / n * 64;
+    }
+    double *t = p; p = q; q = t;
+  }
+  for (int i = 0; i < n; i++) y[i] = p[i % 64] * x[i];
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 2000}, flags=("-fopenmp",))
+    kernel = replace(kernel, options=Options(checkpoint=3))
+    said = derived.sharing(kernel.program, kernel.signature, kernel.binding, STEPS["v"], kernel.options)
+    assert said and all("on one thread" in text for text in said), said
     agree(three_way(kernel, [_inputs(2000)]))
 
 

@@ -2,7 +2,8 @@
 
 Slots are each iteration's own. But local objects live in a tape too, as their owner has them: one that every iteration
 fills anew, as a thread does with an array of its own, or adds to, is written at the same places by all of them. Where
-its address goes nowhere, such an object stays where it is, and is copied to the tape in the end.
+its address goes nowhere, such an object stays where it is, and is copied to the tape in the end. What functions do that
+are called, as a loop that is cut by checkpoints is, is not looked into: with marked loops, they may do it as well.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from jax_enzyme.ad.plan.taping import Plan
 from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.digits import overlap, place_of
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject, is_defined_call, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, is_common, mark_tape, marks_of
-from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.values import Value
 
 
@@ -50,7 +51,9 @@ def _stays(plan: Plan, item: MemoryObject) -> bool:
         return False
     if any(T.is_pointer(value.type) and item in points_to.of(value) for value in plan.taped):
         return False
-    found = recipes.memory.touching(item)
+    found = list(recipes.memory.touching(item))
+    if any(is_defined_call(a.instruction) for a in found):
+        return False
     return all(len(a.objects) == 1 and I.base_of(a.pointer) is item.site for a in found)
 
 
@@ -58,6 +61,8 @@ def _may_meet(recipes: Recipes, item: MemoryObject) -> bool:
     """May two iterations of a marked loop touch the same place of an object that one of them writes? Iterations in
     which it begins have each their own."""
     module, begin = recipes.points_to.module, recipes.begin(item)
+    if any(a.writes and _has_marked_loops(module, callee_of(a.instruction)) for a in recipes.memory.touching(item)):
+        return True
     for loop in recipes.code.loops.all:
         if begin is not None and recipes.block_of[begin] in loop.blocks:
             continue
@@ -71,6 +76,14 @@ def _may_meet(recipes: Recipes, item: MemoryObject) -> bool:
             if written and not _is_divided(recipes, item, inside, loop):
                 return True
     return False
+
+
+def _has_marked_loops(module: Module, function: Function | None) -> bool:
+    """Has a function that is called, if any is, such loops, or one that it calls in turn?"""
+    if function is None or function.is_declaration:
+        return False
+    blocks = (block for called in reachable_functions(function) for block in called.blocks)
+    return any(Mark.PARALLEL in marks_of(module, block.terminator) for block in blocks)
 
 
 def _is_divided(recipes: Recipes, item: MemoryObject, inside: Iterable[Access], loop: Loop) -> bool:
