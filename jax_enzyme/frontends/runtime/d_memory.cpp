@@ -20,7 +20,7 @@ const float kFloat = __builtin_nanf("");
 const double kDouble = __builtin_nan("");
 const long double kReal = __builtin_nanl("");
 
-struct Block { Block *before; size_t size; };
+struct alignas(16) Block { Block *before; };
 
 // A file-scope object of a call: its destructor runs when the call ends.
 struct Heap {
@@ -33,6 +33,7 @@ struct Heap {
   }
   void *allocate(size_t size) {
     Block *block = static_cast<Block *>(calloc(1, sizeof(Block) + size));
+    if (!block) abort();
     block->before = last;
     last = block;
     return block + 1;
