@@ -159,7 +159,7 @@ class _Choice:
                 return "how much memory it adds to is not known beforehand"
             sizes[site] = size
         marked = [site for site, type_ in share.added if type_ is None]
-        copied = sorted(sizes.keys() - set(marked), key=sizes.__getitem__)
+        copied = sorted((site for site in sizes if site not in marked), key=sizes.__getitem__)
         while copied and _most(work, sizes, copied) < _FEWEST:
             marked.append(copied.pop())
         if marked and not self._can_mark(share, marked):
