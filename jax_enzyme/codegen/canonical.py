@@ -52,6 +52,7 @@ from jax_enzyme.transform.failing import stays_true
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message, keep_failures_apart
 from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.joined_ends import join_marked_ends
+from jax_enzyme.transform.kept_headers import forget_headers, keep_headers
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.named_loops import keep_own_names, name_loops
 from jax_enzyme.transform.openmp import show_short_sections
@@ -95,7 +96,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     _mark(module, function.symbol)
     keep_failures_apart(module)
     if keep_invariant_calls(module):
-        module = parse(str(_optimised(module)[0]))
+        module = _read(_optimised(module, function.symbol)[0])
         _mark(module, function.symbol)
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
@@ -162,9 +163,9 @@ def flat(module: Module, symbol: str) -> Module:
 
 def _regular(module: Module, root: str) -> Module:
     """What a private module, which is taken apart, becomes: optimised, its loops regular."""
-    native, builder = _optimised(module)
+    native, builder = _optimised(module, root)
     _regularise(native, builder)
-    result = parse(str(native))
+    result = _read(native)
     keep_common(module, result)
     take_apart(module)
     forget_unentered(result, root)
@@ -187,8 +188,15 @@ def _with_single_entries(module: Module) -> Module:
     return result
 
 
-def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
-    """LLVM's module after inlining what is marked and -O2."""
+def _read(native: llvm.ModuleRef) -> Module:
+    module = parse(str(native))
+    forget_headers(module)
+    return module
+
+
+def _optimised(module: Module, root: str) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
+    """LLVM's module after inlining what is marked and -O2. Changes the module."""
+    keep_headers(module, root)
     native = parse_checked(module)
     builder = _PIPELINE.builder()
     if _runs_alone(module):

@@ -1922,6 +1922,48 @@ void k(int n, const double *x, double *y) {
         "",
         "iterations touch the same places of it",
     ),
+    "sweeps until one changes little": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double e = 1;
+  for (int i = 0; i < n; i++) y[i] = x[i];
+  while (e > 1e-2) {
+    e = 0;
+#pragma omp parallel for reduction(max : e)
+    for (int i = 0; i < n; i++) {
+      double o = y[i];
+      y[i] = 0.5 * (o + x[i] * sin(o) / (1 + o * o));
+      double d = fabs(o - y[i]);
+      if (d > e) e = d;
+    }
+  }
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "sweeps, in a function, from one array into another until they agree": Shared(
+        """#include <math.h>
+static double sweep(int n, const double *x, const double *u, double *v) {
+  double e = 0;
+#pragma omp parallel for reduction(+ : e)
+  for (int i = 1; i < n - 1; i++) {
+    v[i] = 0.25 * (u[i - 1] + u[i + 1]) + x[i] * sin(u[i]) / 4;
+    e += (v[i] - u[i]) * (v[i] - u[i]);
+  }
+  return sqrt(e);
+}
+void k(int n, const double *x, double *y) {
+  double v[2000] = {0};
+  for (int i = 0; i < n; i++) y[i] = 0;
+  y[0] = v[0] = x[0], y[n - 1] = v[n - 1] = x[n - 1];
+  do sweep(n, x, y, v);
+  while (sweep(n, x, v, y) > 1e-1);
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
 }
 
 

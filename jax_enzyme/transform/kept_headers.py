@@ -1,0 +1,55 @@
+"""Marked loops keep a header of their own while LLVM optimises, where they are the first thing in another loop.
+
+    before    outer: br label %inner                        LLVM's, of both       inner: ... br i1 %more, label %inner,
+              inner: ... br i1 %more, label %inner, label %last                                     label %last
+              last:  br i1 %again, label %outer, label %end                       last:  br i1 %again, label %inner,
+                                                                                                    label %end
+    after     outer: call void @llvm.sideeffect()
+                     br label %inner
+
+Behind the vectorisers LLVM folds blocks that do nothing, headers of loops as well. Of `while (e > tol) { e = 0; for
+(...) }` it makes one loop, and nothing can be said of that which is said of the one inside. The call is of no function,
+touches no memory, and is gone before anything else looks at the module. A function that stays one of its own has none,
+nor what it calls: it would no longer be one that only reads.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.marks import Mark, has_marks, marks_of
+from jax_enzyme.ir.module import Module, callee_name, callee_of, declare
+from jax_enzyme.ir.reach import reached
+
+_CALL = "llvm.sideeffect"
+
+
+def keep_headers(module: Module, root: str) -> None:
+    """Makes, in place, such calls in front of the marked loops of a module that is marked for inlining."""
+    if not has_marks(module):
+        return
+    apart = [f for f in module.functions.values() if f.name != root and "alwaysinline" not in f.attributes]
+    within = reached(apart, lambda f: [c for c in map(callee_of, f.instructions()) if c is not None])
+    for function in [f for f in module.functions.values() if f.blocks and f not in within]:
+        for loop in Loops.of(function):
+            if _is_marked(module, loop) and not _is_marked(module, loop.parent) and loop.preheader is not None:
+                _call(module, loop)
+
+
+def forget_headers(module: Module) -> None:
+    """Takes such calls away, in place."""
+    if module.functions.pop(_CALL, None) is None:
+        return
+    for function in module.functions.values():
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if callee_name(i) != _CALL]
+
+
+def _is_marked(module: Module, loop: Loop | None) -> bool:
+    return loop is not None and any(Mark.PARALLEL in marks_of(module, b.terminator) for b in loop.latches)
+
+
+def _call(module: Module, loop: Loop) -> None:
+    assert loop.preheader is not None
+    Builder.at_end(loop.preheader).call(declare(module, _CALL, T.FunctionType(T.VOID, ())), [])
