@@ -144,3 +144,62 @@ double f(const int at[2], const double x[5]) {
     np.testing.assert_allclose(turned((8, 48)), jax.jvp(jax.grad(moved), (X,), (np.cos(X),))[1], rtol=1e-10)
     with pytest.raises(jax.errors.JaxRuntimeError, match="within a number"):
         turned((8, 44))
+
+
+_RECORDS = r"""
+#include <string.h>
+typedef struct { float a, b; double c; } Record;
+double f(const int at[3], const double x[5]) {
+  Record r[4], t[4];
+  for (int k = 0; k < 4; k++) {
+    r[k].a = (float)x[k], r[k].b = (float)(x[k] * 2), r[k].c = x[k] * x[4];
+    t[k].a = (float)(x[k] * 3), t[k].b = (float)x[4], t[k].c = x[k] * 5;
+  }
+  int which = at[0], first = 4 * at[1], n = 4 * at[2];
+  if (which == 0) memcpy(r, t, n);
+  if (which == 1) memcpy((char *)r + 12, (char *)t + 12, n);
+  if (which == 2) memmove(&r[first / 16], t, n);
+  if (which == 3) memset((char *)r + 4, 0, n);
+  double s = 0;
+  for (int k = 0; k < 4; k++) s += r[k].a * (k + 1) + r[k].b * x[k] + r[k].c * (k + 2) + t[k].c;
+  return s;
+}"""
+_OF_RECORDS = je.kernel(_RECORDS, "f", "at: i32[3], x: f64[5] -> f64", lang="c")
+
+
+def _of_records(which: int, first: int, n: int, x: jax.Array) -> jax.Array:
+    """The same by the words of four bytes, where no double is cut."""
+    k = np.arange(4)
+    ra, rb, rc = x[:4], x[:4] * 2, x[:4] * x[4]
+    ta, tb, tc = (x[:4] * 3, x[4] + 0 * x[:4], x[:4] * 5) if which < 3 else (0 * x[:4],) * 3
+    begin = {0: 0, 1: 3, 2: first - first % 4, 3: 1}[which]
+    t_begin = begin if which != 2 else 0
+    moved = [(w, w - begin + t_begin) for w in range(begin, min(begin + n, 16))]
+    for to, source in moved:
+        if to % 4 == 0:
+            ra = ra.at[to // 4].set(ta[source // 4])
+        if to % 4 == 1:
+            rb = rb.at[to // 4].set(tb[source // 4])
+        if to % 4 == 3 and to > begin:
+            rc = rc.at[to // 4].set(tc[source // 4])
+    return jnp.sum(ra * (k + 1) + rb * x[:4] + rc * (k + 2) + x[:4] * 5)
+
+
+@pytest.mark.parametrize(
+    "what", [(0, 0, 5), (0, 0, 6), (0, 0, 16), (1, 0, 0), (2, 4, 9), (2, 8, 8), (3, 0, 1), (3, 0, 3), (3, 0, 8)]
+)
+def test_members_of_several_sizes_are_copied(what: tuple[int, int, int]) -> None:
+    gradient = jax.grad(lambda x: _of_records(*what, x))(X)
+    for derivative in (jax.grad, jax.jacfwd):
+        found = derivative(lambda x: _OF_RECORDS(np.array(what, np.int32), x))(X)
+        np.testing.assert_allclose(found, gradient, rtol=1e-5)
+
+
+@pytest.mark.parametrize("what", [(0, 0, 3), (0, 0, 15), (1, 0, 1), (1, 0, 5), (2, 4, 7), (3, 0, 2), (3, 0, 6)])
+def test_a_double_is_cut_at_a_multiple_of_four_bytes(what: tuple[int, int, int]) -> None:
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"within a number .*kernel\.c:\d+"):
+        jax.grad(lambda x: _OF_RECORDS(np.array(what, np.int32), x))(X)
+    try:
+        assert np.isnan(jax.jacfwd(lambda x: _OF_RECORDS(np.array(what, np.int32), x))(X)).any()
+    except jax.errors.JaxRuntimeError as error:
+        assert "within a number" in str(error)

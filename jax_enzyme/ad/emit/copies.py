@@ -108,21 +108,32 @@ def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pa
     return _pattern(words, target, source, length, of_pointers=True)
 
 
+def numbers_around(words: Words, pointers: tuple[Value, ...]) -> Pattern | None:
+    """The numbers that stand in front of these addresses and behind them; None as above."""
+    found = words.pattern(pointers)
+    return None if found is None else _apart(*found, of_pointers=False)
+
+
 def _pattern(words: Words, target: Value, source: Value, length: Value, *, of_pointers: bool) -> Pattern | None:
-    for period, pieces in _layouts(words, target, source, int_value(length)):
-        held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
-        around = [(o + period, t) for o, t in held] if period else []
-        clashes = any(
-            piece[0] + _size(piece[1]) > other[0] and (T.PTR in (piece[1], other[1])) == of_pointers
-            for index, piece in enumerate(held)
-            for other in (held + around)[index + 1 :]
-            if other != piece
-        )
-        chosen = tuple(p for p in held if (p[1] == T.PTR) == of_pointers)
-        if clashes or len(chosen) > _MOST or any(t not in _MOVED for _, t in chosen) or 0 < period < 2:
-            continue
-        return Pattern(period, chosen)
-    return None
+    layouts = _layouts(words, target, source, int_value(length))
+    patterns = (_apart(period, pieces, of_pointers=of_pointers) for period, pieces in layouts)
+    return next((found for found in patterns if found is not None), None)
+
+
+def _apart(period: int, pieces: frozenset[Piece], *, of_pointers: bool) -> Pattern | None:
+    """The numbers, or the pointers, of a layout, where each has its place for itself."""
+    held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
+    around = [(o + period, t) for o, t in held] if period else []
+    clashes = any(
+        piece[0] + _size(piece[1]) > other[0] and (T.PTR in (piece[1], other[1])) == of_pointers
+        for index, piece in enumerate(held)
+        for other in (held + around)[index + 1 :]
+        if other != piece
+    )
+    chosen = tuple(p for p in held if (p[1] == T.PTR) == of_pointers)
+    if clashes or len(chosen) > _MOST or any(t not in _MOVED for _, t in chosen) or 0 < period < 2:
+        return None
+    return Pattern(period, chosen)
 
 
 def _layouts(words: Words, target: Value, source: Value, size: int | None) -> Iterator[tuple[int, frozenset[Piece]]]:

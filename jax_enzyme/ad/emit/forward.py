@@ -417,17 +417,17 @@ class _Emitter(ShadowedCopy):
         shadow, length = self.shadow(call.operands[0]), self.builder.wide(self.value(call.operands[2]))
         self._clear(shadow, length)
         whole_numbers = self.shared.whole_numbers
-        if (grid := whole_numbers.grid(call)) is not None:
-            whole_numbers.check_tangents(self.builder, call, grid, [shadow], length, const_int(T.I1, 1))
+        if (layout := whole_numbers.layout(call)) is not None:
+            whole_numbers.check_tangents(self.builder, call, layout, [shadow], length, const_int(T.I1, 1))
 
     def _copy_tangents(self, call: I.CallBase, twin: I.Instruction) -> None:
-        grid, whole_numbers = self.shared.whole_numbers.grid(call), self.shared.whole_numbers
+        layout, whole_numbers = self.shared.whole_numbers.layout(call), self.shared.whole_numbers
         length = self.builder.wide(self.value(call.operands[2]))
         shadows = [self.shadow(pointer) for pointer in call.operands[:2]]
-        no_parts = None if grid is None else whole_numbers.has_no_parts(self.builder, grid, shadows, length)
+        no_parts = None if layout is None else whole_numbers.has_no_parts(self.builder, layout, shadows, length)
         self.beside(call, twin, range(2)).metadata = kept_access(self.shared.module, call)
-        if grid is not None and no_parts is not None:
-            whole_numbers.check_tangents(self.builder, call, grid, shadows, length, no_parts)
+        if layout is not None and no_parts is not None:
+            whole_numbers.check_tangents(self.builder, call, layout, shadows, length, no_parts)
 
     def _clear(self, shadow: Value, size: Value) -> None:
         self.shared.declarations.memory(self.builder, "memset", shadow, ConstantInt(T.I8, 0), size)

@@ -6,7 +6,8 @@
     one of them may be something else                       unsure: the derivative looks at the places as it runs
 
 What is known of places and lengths are congruences (`PointsTo`); what certainly cuts a number that is read is refused
-(`ad.facts.bits`). Where numbers stand at no multiples of a size, or nobody knows where, nothing is checked.
+(`ad.facts.bits`). Where they stand at no multiples of one size, `ad.emit.cut_numbers` looks at how they are laid out
+around the addresses; where nobody knows that either, nothing is checked.
 """
 
 from __future__ import annotations
@@ -33,33 +34,45 @@ _INSIDE = Congruence(1, 0)
 @dataclass(frozen=True)
 class Grid:
     """Where numbers may stand behind an aligned address: at multiples of `size` from `start` on in what is written, and
-    from `source_start` on in what is copied."""
+    from `source_start` on in what is copied. `alone`: all of them have this size, else it is that of the shortest."""
 
     size: int
     start: int
     source_start: int
+    alone: bool
 
 
-def unsure(words: Words, activity: Activity, call: I.CallBase) -> Grid | None:
-    """Where numbers stand that a copy, or a clearing, may cut in two as far as is known; None where it does not, or
-    where that cannot be told of what is there."""
-    points_to, effect = words.points_to, call_effect(call)
-    if effect not in (Effect.MEMORY_COPY, Effect.MEMORY_SET) or copied_type(points_to.module, call) is not None:
-        return None
-    pointers = call.operands[: 1 + (effect is Effect.MEMORY_COPY)]
+def addresses(call: I.CallBase) -> tuple[Value, ...]:
+    """What a copy, or a clearing, writes to, and what it copies."""
+    return tuple(call.operands[: 1 + (call_effect(call) is Effect.MEMORY_COPY)])
+
+
+def is_unsure(words: Words, activity: Activity, call: I.CallBase) -> bool:
+    """Whether a copy, or a clearing, may cut numbers in two as far as is known."""
+    points_to = words.points_to
+    if call_effect(call) not in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
+        return False
+    if copied_type(points_to.module, call) is not None:
+        return False
+    pointers = addresses(call)
     if any(activity.varied_objects.isdisjoint(points_to.of(pointer)) for pointer in pointers):
-        return None
+        return False
     length = points_to.number(call.operands[2])
-    if not any(_may_cut(points_to, activity, pointer, length) for pointer in pointers):
-        return None
-    items = [points_to.of(pointer) & activity.varied_objects for pointer in pointers]
+    return any(_may_cut(points_to, activity, pointer, length) for pointer in pointers)
+
+
+def grid(words: Words, activity: Activity, call: I.CallBase) -> Grid | None:
+    """The multiples of a size at which all numbers stand that a call writes or copies; None where that cannot be told
+    of what is there."""
+    items = [words.points_to.of(pointer) & activity.varied_objects for pointer in addresses(call)]
     numbers = [[part for item in of_pointer for part in _numbers(words, activity, item)] for of_pointer in items]
-    size = min((part.size for parts in numbers for part in parts), default=0)
+    sizes = {part.size for parts in numbers for part in parts}
+    size = min(sizes, default=0)
     if size not in _SIZES or not all(activity.numbers.is_in_units(item, size) for item in frozenset().union(*items)):
         return None
     starts = [{_remainder(part, size) for part in parts} for parts in numbers]
     first, last = (found.pop() if len(found) == 1 else None for found in (starts[0], starts[-1].copy()))
-    return None if first is None or last is None else Grid(size, first, last)
+    return None if first is None or last is None else Grid(size, first, last, alone=len(sizes) == 1)
 
 
 def _may_cut(points_to: PointsTo, activity: Activity, pointer: Value, length: Congruence) -> bool:
