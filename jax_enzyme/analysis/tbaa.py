@@ -18,6 +18,7 @@ from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDString, MDValue
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.ir.values import int_value
 
 _FLOATS = {"double": T.DOUBLE, "float": T.FLOAT, "_Float16": T.HALF, "__bf16": T.BFLOAT}
@@ -160,7 +161,7 @@ def let_numbers_meet(module: Module) -> None:
     """
     below: dict[MDValue, dict[str, MDNode]] = {}
     members, counts = dict[MDValue, MDNode](), dict[MDValue, MDNode]()
-    for node in list(module.metadata.values()):
+    for _, node in list(of_kind(module.metadata, "")):
         match node.operands:
             case [MDString(text=name), parent, _] if name in (*_CHAIN, _POINTER) and _is_char(module, parent):
                 chain = below.get(parent)

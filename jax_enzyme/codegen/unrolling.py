@@ -18,6 +18,7 @@ from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.native import native_from_bitcode
+from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.ir.pass_managers import drop_dead_stores, run_on_functions
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "hide.loop.unroll."
@@ -66,5 +67,5 @@ def _parsed(code: bytes) -> llvm.ModuleRef:
 
 def _says(module: Module, name: str) -> bool:
     """Whether a node says so, and neither `disable` nor how a loop is to go on that has been unrolled."""
-    firsts = [node.operands[0] for node in module.metadata.values() if node.operands]
+    firsts = [node.operands[0] for _, node in of_kind(module.metadata, "") if node.operands]
     return any(isinstance(f, MDString) and f.text == name + wish for f in firsts for wish in _WISHES)

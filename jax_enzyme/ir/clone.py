@@ -331,8 +331,8 @@ class _WithoutDebug(Cloner):
         return []
 
     def numbered(self, module: Module, copy: Module) -> MutableMapping[str, MDNode]:
-        copy.metadata = {number: _without_locations(node, module) for number, node in module.metadata.items()}
-        drop_unused_metadata(copy, self.numbered_node)
+        copy.metadata = module.metadata
+        drop_unused_metadata(copy, lambda node: self.numbered_node(_without_locations(node, module)))
         return copy.metadata
 
 

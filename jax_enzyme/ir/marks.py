@@ -20,6 +20,7 @@ from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
+from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 _LLVM = "llvm.loop"
@@ -165,7 +166,7 @@ def marks_of(module: Module, latch: Instruction) -> Marks:
 
 def has_marks(module: Module) -> bool:
     """Whether any loop of a module has marks."""
-    operands = (operand for node in module.metadata.values() for operand in node.operands)
+    operands = (operand for _, node in of_kind(module.metadata, "") for operand in node.operands)
     return any(isinstance(operand, MDString) and operand.text in _WORDS for operand in operands)
 
 
@@ -228,7 +229,7 @@ def _operands(module: Module, value: MDValue) -> list[MDValue]:
 
 def _node(module: Module, marks: Marks) -> MDRef:
     words = _words(marks)
-    for number, node in module.metadata.items():
+    for number, node in of_kind(module.metadata, ""):
         if node.operands == words and not node.distinct:
             return MDRef(number)
     return add_node(module, MDNode(operands=words))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from jax_enzyme.ir.metadata import MDNode
 
+_TUPLES = ("!{", "distinct !{")
 _ASKED_FOR = ("!DILocation(", "distinct !DILocation(", "distinct !DISubprogram(", "distinct !DILexicalBlock")
 """What every instruction leads to: it takes less to read them together."""
 
@@ -50,19 +51,31 @@ class Nodes(MutableMapping[str, MDNode]):
         new._held = {n: held if isinstance(held, str) else copy(held) for n, held in self._held.items()}
         return new
 
-    def of(self, kind: str) -> Iterator[MDNode]:
-        """The nodes of one kind, such as `DILocalVariable`: only they are read."""
-        heads = (f"!{kind}(", f"distinct !{kind}(")
+    def written(self, write: Callable[[MDNode], str]) -> Iterator[tuple[str, str]]:
+        """Each number, and what stands behind it: where nobody has read that, it is as it was."""
+        for number, held in self._held.items():
+            yield number, held if isinstance(held, str) else write(held)
+
+    def of(self, kind: str) -> Iterator[tuple[str, MDNode]]:
+        """The nodes of one kind, such as `DILocalVariable`, or tuples, whose kind is empty: only they are read."""
+        heads = (f"!{kind}(", f"distinct !{kind}(") if kind else _TUPLES
         for number, held in self._held.items():
             if held.startswith(heads) if isinstance(held, str) else held.kind == kind:
-                yield self[number]
+                yield number, self[number]
 
 
-def of_kind(nodes: Mapping[str, MDNode], kind: str) -> Iterator[MDNode]:
-    """The nodes of one kind among the numbered ones of a module."""
+def of_kind(nodes: Mapping[str, MDNode], kind: str) -> Iterator[tuple[str, MDNode]]:
+    """The nodes of one kind among the numbered ones of a module, with their numbers."""
     if isinstance(nodes, Nodes):
         return nodes.of(kind)
-    return (node for node in nodes.values() if node.kind == kind)
+    return ((number, node) for number, node in nodes.items() if node.kind == kind)
+
+
+def written(nodes: Mapping[str, MDNode], write: Callable[[MDNode], str]) -> Iterator[tuple[str, str]]:
+    """The numbers of nodes, and what stands behind them in a text."""
+    if isinstance(nodes, Nodes):
+        return nodes.written(write)
+    return ((number, write(node)) for number, node in nodes.items())
 
 
 def split(text: str) -> tuple[str, dict[str, str]]:

@@ -15,7 +15,7 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import Setting, run_on_functions, run_on_module
-from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.reader import parse, parse_printed
 from jax_enzyme.ir.verify import parse_checked
 
 # Of functions: these run on every definition, or on some chosen ones.
@@ -158,7 +158,7 @@ def _through(
 ) -> Module:
     parsed = parse_checked(module)
     work(parsed, _builder(module.triple, level, vectorise, unroll))
-    return parse(str(parsed))
+    return parse_printed(str(parsed))
 
 
 def _builder(triple: str, level: int = 2, vectorise: bool = False, unroll: bool = False) -> llvm.PassBuilder:

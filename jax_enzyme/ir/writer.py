@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.naming import quoted
+from jax_enzyme.ir.nodes import written
 from jax_enzyme.ir.values import ConstantExpr
 from jax_enzyme.ir.writer_instructions import InstructionWriter
 
@@ -63,7 +64,7 @@ class _ModuleWriter(InstructionWriter):
         groups = module.attribute_groups
         self._section(f"attributes #{number} = {{ {' '.join(words)} }}" for number, words in groups.items())
         self._section(map(self._named_metadata, filter(self._wanted_metadata, module.named_metadata)))
-        self._section(f"!{number} = {self.node(node)}" for number, node in module.metadata.items())
+        self._section(f"!{number} = {node}" for number, node in written(module.metadata, self.node))
         return "\n".join(self.lines) + "\n"
 
     def _section(self, lines: Iterable[str]) -> None:

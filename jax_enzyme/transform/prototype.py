@@ -139,7 +139,7 @@ def _names(module: Module, function: Function, *, hidden: bool, count: int) -> d
     subprogram = dict(function.metadata).get("dbg")
     found: dict[int, str] = {}
     others: list[str] = []
-    for node in of_kind(module.metadata, "DILocalVariable"):
+    for _, node in of_kind(module.metadata, "DILocalVariable"):
         if node.get("scope") == subprogram:
             number, name = node.number("arg"), node.string("name")
             if number is not None and name is not None:

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.nodes import of_kind
 
 _ENABLE = "llvm.loop.vectorize.enable"
 _HIDDEN = "je.vectorize.enable"
@@ -33,7 +34,7 @@ _GROUP = "llvm.access.group"
 def hide_vector_hints(module: Module) -> None:
     """Takes back, in place, what is said of accesses, and hides that loops are to be vectorised."""
     _rename(module, _ENABLE, _HIDDEN)
-    if not any(node.operands[:1] == [MDString(_PARALLEL)] for node in module.metadata.values()):
+    if not any(node.operands[:1] == [MDString(_PARALLEL)] for _, node in of_kind(module.metadata, "")):
         return  # no loop says anything of a group
     for function in module.functions.values():
         for instruction in function.instructions():
@@ -47,6 +48,6 @@ def show_vector_hints(module: Module) -> None:
 
 
 def _rename(module: Module, before: str, after: str) -> None:
-    for number, node in module.metadata.items():
+    for number, node in of_kind(module.metadata, ""):
         if node.operands[:1] == [MDString(before)]:
             module.metadata[number] = replace(node, operands=[MDString(after), *node.operands[1:]])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from jax_enzyme.ir import passes
 from jax_enzyme.ir.inlining import recursive_functions
 from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.reader_metadata import MetadataReader
 from jax_enzyme.ir.verify import VerifyError
 from jax_enzyme.ir.writer import to_text
 
@@ -204,3 +208,19 @@ def test_pass_managers_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     passes.run(module, ["sroa"])
     passes.run(module, ["sroa"], only=["f"])
     assert len(freed) == 3
+
+
+def test_debug_information_that_nobody_asks_for_goes_through_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = parse((Path(__file__).parent / "fixtures" / "debug_info.ll").read_text())
+    kinds = set[str]()
+    node = MetadataReader.node
+
+    def noted(reader: MetadataReader) -> MDNode:
+        found = node(reader)
+        kinds.add(found.kind)
+        return found
+
+    monkeypatch.setattr(MetadataReader, "node", noted)
+    twice = passes.run(passes.run(module, ["dce"]), ["dce"])
+    assert "DISubprogram" in kinds and not kinds & {"DICompositeType", "DIDerivedType", "DILocalVariable"}
+    assert "DICompositeType" in {found.kind for found in twice.metadata.values()}

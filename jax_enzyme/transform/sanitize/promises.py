@@ -20,6 +20,7 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import without_attributes
 from jax_enzyme.ir.metadata import MDNode, MDString
 from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.ir.values import ConstantNull, InlineAsm, Value, int_value
 from jax_enzyme.transform.failure_sites import site
 from jax_enzyme.transform.insertion import Check
@@ -73,6 +74,6 @@ def forget_progress(module: Module) -> None:
         for instruction in function.instructions():
             if isinstance(instruction, I.GetElementPtr):
                 instruction.flags = ()
-    for number, node in module.metadata.items():
+    for number, node in of_kind(module.metadata, ""):
         if any(isinstance(o, MDString) and o.text == "llvm.loop.mustprogress" for o in node.operands):
             module.metadata[number] = MDNode(operands=[MDString("hide.loop.mustprogress")])
