@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import jax
@@ -40,8 +40,12 @@ class Subject:
     def floats(self) -> tuple[int, ...]:
         return self.example.floats
 
-    def expected(self, *args: Any) -> Any:
-        """The function in jax.numpy."""
+    @cached_property
+    def expected(self) -> Callable[..., Any]:
+        """The function in jax.numpy, as one program and not operation by operation."""
+        return jax.jit(self._in_jax)
+
+    def _in_jax(self, *args: Any) -> Any:
         signature = self.kernel.signature
         args = tuple(jnp.asarray(a) for a in args)
         given = {p.name: a for p, a in zip(signature.caller_params, args, strict=True)}

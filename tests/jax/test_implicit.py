@@ -70,7 +70,7 @@ def test_both_modes_under_jit() -> None:
 def test_second_derivatives_and_vmap() -> None:
     found = je.implicit(root, cubic)
     a = jnp.linspace(1.0, 4.0, 4)
-    curved = jax.vmap(jax.grad(jax.grad(found)), (0, None))(a, 2.0)
+    curved = jax.jit(jax.vmap(jax.grad(jax.grad(found)), (0, None)))(a, 2.0)
     x = jax.vmap(root, (0, None))(a, 2.0)
     np.testing.assert_allclose(curved, -6 * x / (3 * x**2 + 2.0) ** 3, rtol=1e-10)
 
@@ -86,9 +86,9 @@ def test_an_answer_of_many_numbers(solver: Any, residual: Any) -> None:
     def loss(a: Any) -> Any:
         return weights @ found(a)[0] ** 2
 
-    expected = [differences(lambda a: weights @ field(a)[0] ** 2, a, i) for i in range(3)]
-    np.testing.assert_allclose(jax.grad(loss)(a), expected, rtol=1e-7)
-    np.testing.assert_allclose(jax.jacfwd(loss)(a), expected, rtol=1e-7)
+    expected = [differences(jax.jit(lambda a: weights @ field(a)[0] ** 2), a, i) for i in range(3)]
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(a), expected, rtol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(loss))(a), expected, rtol=1e-7)
     assert found(a)[1].dtype == jnp.int32
 
 

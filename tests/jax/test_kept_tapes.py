@@ -88,7 +88,7 @@ WAYS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 def test_inside_of(way: str) -> None:
     points = _points(6, 5)
     found = jax.jit(jax.value_and_grad(WAYS[way](_function), (0, 1)))(*points)
-    expected = jax.value_and_grad(WAYS[way](_model), (0, 1))(*points)
+    expected = jax.jit(jax.value_and_grad(WAYS[way](_model), (0, 1)))(*points)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-12), found, expected)
 
 
@@ -96,8 +96,9 @@ def test_forward_and_second_derivatives_and_differences() -> None:
     from jax.test_util import check_grads
 
     x, s = (p[0] for p in _points(1, 5))
-    check_grads(_function, (x, s), order=1, modes=("fwd", "rev"), rtol=1e-6)
-    np.testing.assert_allclose(jax.hessian(_function)(x, s), jax.hessian(_model)(x, s), rtol=1e-8, atol=1e-9)
+    check_grads(jax.jit(_function), (x, s), order=1, modes=("fwd", "rev"), rtol=1e-6)
+    ours, theirs = (jax.jit(jax.hessian(f))(x, s) for f in (_function, _model))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)
 
 
 def test_the_kernel_runs_once() -> None:

@@ -16,7 +16,7 @@ from jax_enzyme.primitives import compat
 from jax_enzyme.signature import parse
 from jax_enzyme.signature.launch import Launch
 from jax_enzyme.xla_ffi.registration import CPU_TARGET, CUDA_TARGET
-from tests.jax.conftest import make
+from tests.jax.conftest import compiled, make
 from tests.jax.kernels import EULER, POLY, SPIN, Example
 
 C = "void f(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] = x[i] * x[i]; }"
@@ -137,7 +137,9 @@ def test_a_tape_is_for_one_platform(example: Example, home: str, monkeypatch: py
         slope = jax.grad(subject.vary(h), tuple(range(len(points))))  # type: ignore[arg-type]
         return jax.value_and_grad(subject.vary(h))(*points), jax.jvp(slope, points, along)  # type: ignore[arg-type]
 
-    subject.close(of(f), of(g))
-    subject.close(jax.jit(lambda: of(f))(), of(g))
+    expected = compiled(of, g)
+    subject.close(of(f), expected)
+    subject.close(compiled(of, f), expected)
     batch = subject.batch_args(3)
-    subject.close(jax.vmap(jax.grad(f, subject.floats))(*batch), jax.vmap(jax.grad(g, subject.floats))(*batch))
+    ours, theirs = (jax.jit(jax.vmap(jax.grad(h, subject.floats)))(*batch) for h in (f, g))
+    subject.close(ours, theirs)

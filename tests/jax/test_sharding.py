@@ -185,7 +185,7 @@ def test_batches_of_every_kernel(chosen_subject: Subject, kind: AxisType) -> Non
     subject = chosen_subject
     args, axes, needed = _half_shared(subject)
     gradient = jax.grad(subject.scalar(jax.vmap(subject.kernel, axes)), subject.floats)
-    expected = jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats)(*args)
+    expected = jax.jit(jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats))(*args)
     with _mesh(kind) as mesh:
         split, whole = NamedSharding(mesh, P("b")), NamedSharding(mesh, P())
         placed = [jax.device_put(a, whole if axis is None else split) for a, axis in zip(args, axes, strict=True)]
@@ -208,7 +208,7 @@ def test_shard_map_of_every_kernel(engine_subject: Subject) -> None:
 
     ours = jax.grad(jax.shard_map(total, mesh=mesh, in_specs=specs, out_specs=P()), subject.floats)
     theirs = jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats)
-    subject.close(jax.jit(ours)(*args), theirs(*args))
+    subject.close(jax.jit(ours)(*args), jax.jit(theirs)(*args))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -216,7 +216,7 @@ def test_pmap_of_every_kernel(engine_subject: Subject) -> None:
     subject = engine_subject
     args, axes, _ = _half_shared(subject)
     ours, theirs = (jax.grad(subject.scalar(f), subject.floats) for f in (subject.kernel, subject.expected))
-    subject.close(jax.device_get(jax.pmap(ours, in_axes=axes)(*args)), jax.vmap(theirs, axes)(*args))
+    subject.close(jax.device_get(jax.pmap(ours, in_axes=axes)(*args)), jax.jit(jax.vmap(theirs, axes))(*args))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

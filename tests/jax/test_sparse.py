@@ -56,12 +56,11 @@ def numbers(*shape: int) -> Any:
     return jnp.asarray(np.random.default_rng(1).normal(size=shape))
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 65])
-@pytest.mark.parametrize("result", [0, 1, -1])
+@pytest.mark.parametrize(("n", "result"), [(1, 0), (7, 0), (7, 1), (8, 1), (65, 0), (65, -1)])
 def test_bands(n: int, result: int) -> None:
     x = numbers(n).at[n // 2].set(0.0)
     matrix = je.sparse_jacobian(band, (x,), result=result)
-    dense = jax.jacfwd(band)(x)[result]
+    dense = jax.jit(jax.jacfwd(band))(x)[result]
     assert matrix.dtype == dense.dtype
     np.testing.assert_allclose(matrix.todense(), dense, rtol=1e-6)
     assert matrix.nse <= 5 * n
@@ -71,12 +70,13 @@ def test_shapes_and_other_arguments() -> None:
     matrix = je.sparse_jacobian(grid, (u := numbers(6, 5),))
     assert matrix.shape == (6, 5, 6, 5)
     assert matrix.n_sparse == 4
-    np.testing.assert_allclose(matrix.todense(), jax.jacrev(grid)(u), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(matrix.todense(), jax.jit(jax.jacrev(grid))(u), rtol=1e-12, atol=1e-12)
     x, w = numbers(12), numbers(12) + 2
     for argnum in (0, 1, -1):
         matrix = je.sparse_jacobian(sums, (x, w), argnum)
-        np.testing.assert_allclose(matrix.todense(), jax.jacfwd(sums, argnum)(x, w), rtol=1e-12)
-    np.testing.assert_allclose(jax.jit(lambda m, v: m @ v)(matrix, w), jax.jacfwd(sums, 1)(x, w) @ w, rtol=1e-12)
+        dense = jax.jit(jax.jacfwd(sums, argnum))(x, w)
+        np.testing.assert_allclose(matrix.todense(), dense, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(lambda m, v: m @ v)(matrix, w), np.asarray(dense) @ np.asarray(w), rtol=1e-12)
 
 
 def test_functions_of_jax_and_single_numbers() -> None:

@@ -45,19 +45,20 @@ def test_of_grad_and_grad_of(subject: Subject) -> None:
     args = subject.batch_args(3)
     ours = jax.grad(subject.scalar(subject.kernel), subject.floats)
     theirs = jax.grad(subject.scalar(subject.expected), subject.floats)
-    subject.close(jax.vmap(ours)(*args), jax.vmap(theirs)(*args))
+    subject.close(jax.jit(jax.vmap(ours))(*args), jax.jit(jax.vmap(theirs))(*args))
     ours = jax.grad(subject.scalar(jax.vmap(subject.kernel)), subject.floats)
     theirs = jax.grad(subject.scalar(jax.vmap(subject.expected)), subject.floats)
-    subject.close(jax.jit(ours)(*args), theirs(*args))
+    subject.close(jax.jit(ours)(*args), jax.jit(theirs)(*args))
 
 
-def test_grad_with_shared_arguments(subject: Subject) -> None:
+def test_grad_with_shared_arguments(few_subject: Subject) -> None:
+    subject = few_subject
     for which in _subsets(len(subject.args)):
         args = subject.batch_args(3, which)
         axes = tuple(0 if i in which else None for i in range(len(args)))
         ours = jax.grad(subject.scalar(jax.vmap(subject.kernel, axes)), subject.floats)
         theirs = jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats)
-        subject.close(ours(*args), theirs(*args))
+        subject.close(jax.jit(ours)(*args), jax.jit(theirs)(*args))
 
 
 def test_of_jvp(subject: Subject) -> None:
