@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from tests.jax.conftest import Subject, by_turns
+from tests.jax.conftest import Subject, by_turns, compiled
 from tests.jax.kernels import EXAMPLES
 
 OFFLOAD = jax.checkpoint_policies.save_and_offload_only_these_names(
@@ -52,7 +52,7 @@ def test_hessian(few_subject: Subject) -> None:
     def plain(function: Any) -> Any:
         return jax.hessian(subject.scalar(function), subject.floats[0])(*subject.args)
 
-    subject.close(hessian(subject.kernel), plain(subject.expected))
+    subject.close(compiled(hessian, subject.kernel), compiled(plain, subject.expected))
 
 
 STEPS = """

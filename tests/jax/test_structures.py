@@ -45,6 +45,7 @@ def spring(n: int = 4) -> dict[str, Any]:
     }
 
 
+@jax.jit
 def reference(p: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
     force = p["k"] * p["mass"] * p["id"] * p["at"]["x"]
     weights = p["w"].astype(float)[jnp.arange(force.shape[0]) % 3]
@@ -242,7 +243,7 @@ def test_what_is_written_comes_back() -> None:
 
     close(step(s, 0.1), plain({**s, "steps": jnp.asarray(3, jnp.int32)}, 0.1))
     flat = lambda t, u, v, dt: step({"steps": 3, "t": t, "u": u, "v": v}, dt)  # noqa: E731
-    assert je.check_grads(flat, (0.5, jnp.arange(4.0), jnp.arange(20.0), 0.1), order=2).ok
+    assert je.check_grads(jax.jit(flat), (0.5, jnp.arange(4.0), jnp.arange(20.0), 0.1), order=2).ok
 
 
 @pytest.mark.parametrize("n", [1, 40])
@@ -268,7 +269,7 @@ def test_arrays_of_structures(n: int) -> None:
     away = b["x"][None, :, :] - b["x"][:, None, :]
     wanted = jnp.einsum("i,j,ijk->ik", b["m"], b["m"] * 2, away) * np.arange(n)[:, None]
     np.testing.assert_allclose(forces(b)["f"], wanted, rtol=1e-12, atol=1e-12)
-    assert je.check_grads(lambda m, x: forces({**b, "m": m, "x": x}), (b["m"], b["x"])).ok
+    assert je.check_grads(jax.jit(lambda m, x: forces({**b, "m": m, "x": x})), (b["m"], b["x"])).ok
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 3), (20, 2)])
@@ -515,7 +516,7 @@ def test_derived_types_of_fortran() -> None:
     np.testing.assert_allclose(moved["x"], np.ones(3))
     np.testing.assert_allclose(e, 2 * 5 * 2 + 2 * 3 * 3)
     flat = lambda m, x, y: kick({**b, "x": x}, {**others, "mass": m, "x": y})  # noqa: E731
-    assert je.check_grads(flat, (jnp.asarray([0.3, 0.7]), jnp.arange(3.0), others["x"])).ok
+    assert je.check_grads(jax.jit(flat), (jnp.asarray([0.3, 0.7]), jnp.arange(3.0), others["x"])).ok
     inertia = je.kernel(source, "bodies::inertia", f'b: {body}*, axis: "y" -> f64', lang="fortran")
     np.testing.assert_allclose(inertia(b), 1.0)
 
@@ -579,7 +580,7 @@ def test_derived_types_of_fortran_own_memory() -> None:
         moved = advance({**m, "v": v, "parts": {**m["parts"], "load": load}}, x)
         return (moved["v"] ** 2).sum() * (moved["parts"]["load"] ** 2).sum() * moved["seen"].sum()
 
-    assert je.check_grads(flat, (v, load, x)).ok
+    assert je.check_grads(jax.jit(flat), (v, load, x)).ok
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"left `m\.v` without memory"):
         advance(m, -x)
     total = je.kernel(source, "meshes::total", f"ms: {{{members}}}[n], out e: f64[]", lang="fortran", order="F")
