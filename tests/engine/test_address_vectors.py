@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.engine import agree, native, three_way
+from tests.support.engine import agree, native
+from tests.support.engine import one_way as three_way
 
 BODY = """
 define void @k(ptr %x, ptr %y) {

@@ -8,7 +8,8 @@ import pytest
 from jax_enzyme.ad.facts.causes import BITS, MADE, Cause
 from jax_enzyme.errors import DifferentiationError
 from tests.engine.test_refusals import build, is_of, steps
-from tests.support.engine import Native, agree, native, pulled, three_way
+from tests.support.engine import Native, agree, native, pulled
+from tests.support.engine import one_way as three_way
 
 HEAD = """#include <math.h>
 #include <stdint.h>

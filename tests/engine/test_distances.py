@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from tests.support.engine import agree, native, three_way
+from tests.support.engine import agree, native
+from tests.support.engine import one_way as three_way
 
 NODES = """#include <stdlib.h>
 struct node { double v; long next; };

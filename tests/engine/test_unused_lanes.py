@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.kernels.case import Case
-from tests.support.engine import agree, native, three_way
+from tests.support.engine import agree, native
+from tests.support.engine import one_way as three_way
 from tests.support.second import ORDERS, Second
 from tests.support.through_engine import Specialised
 

@@ -6,9 +6,11 @@ from reverse mode (in one function, and split with a tape where that exists) and
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
+from zlib import crc32
 
 import numpy as np
 
@@ -140,6 +142,13 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6, s
 
 together = partial(three_way, sweeps="together")
 """For what is the same to both ways: how threads, lanes and their memory are run."""
+
+
+def one_way(kernel: Native, inputs: list, step: float = 1e-6) -> Numbers:
+    """Reverse mode in one of the two ways, which the name of the test chooses: for tests of many things that are done
+    before there are two ways, as a language's constructs are, rules of functions, and what numbers are moved as."""
+    name, _, _ = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")
+    return three_way(kernel, inputs, step=step, sweeps=by_turns(crc32(name.encode())))
 
 
 def pulled(kernel: Native, steps: tuple, inputs: list, cotangents: list, finals: dict) -> list[np.ndarray]:

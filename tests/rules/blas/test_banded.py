@@ -11,7 +11,8 @@ import jax_enzyme as je
 from tests.rules.blas import cases
 from tests.rules.blas.checks import check, check_subsets, cotangents, tangents
 from tests.rules.blas.test_levels import Rng, letters
-from tests.support.engine import agree, native, three_way
+from tests.support.engine import agree, native
+from tests.support.engine import one_way as three_way
 
 sides = pytest.mark.parametrize("uplo", ["U", "L"])
 

@@ -13,7 +13,8 @@ from scipy.linalg import lapack
 
 import jax_enzyme as je
 from tests.rules.blas.arrays import Array
-from tests.support.engine import Native, agree, native, three_way
+from tests.support.engine import Native, agree, native
+from tests.support.engine import one_way as three_way
 
 N = 5
 _AHEAD = """

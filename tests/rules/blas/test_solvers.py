@@ -8,7 +8,8 @@ import pytest
 from scipy.linalg import lapack
 
 from tests.rules.blas.arrays import Array
-from tests.support.engine import Native, agree, native, three_way
+from tests.support.engine import Native, agree, native
+from tests.support.engine import one_way as three_way
 
 N = 5
 _LETTERS = {"c": "const char *", "i": "const int *", "p": "int *", "f": "double *", "n": "int", "v": "double"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support.engine import Native, agree, native, three_way
+from tests.support.engine import Native, agree, native
+from tests.support.engine import one_way as three_way
 
 N = 4
 _DECLARATIONS = """

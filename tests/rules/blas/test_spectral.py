@@ -10,7 +10,8 @@ from tests.rules.blas import cases
 from tests.rules.blas.checks import check, cotangents, tangents
 from tests.rules.blas.test_levels import Rng
 from tests.rules.blas.test_solvers import N, kernel
-from tests.support.engine import agree, three_way
+from tests.support.engine import agree
+from tests.support.engine import one_way as three_way
 
 # Which sign a vector has is LAPACK's choice, and may change with the precision: in single precision, values alone.
 
