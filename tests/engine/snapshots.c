@@ -166,3 +166,32 @@ double downwards(int steps, int n, double *x) {
     for (int i = 0; i < n; i++) s += x[i] * x[i];
     return s;
 }
+
+/* Several threads may share the loop: there is one copy in front of it. */
+double shared(int steps, int n, double *x) {
+    double *next = malloc(n * sizeof *next), s = 0;
+    for (int t = 0; t < steps; t++) {
+#pragma omp parallel for
+        for (int i = 1; i < n - 1; i++) next[i] = x[i] + 0.3 * x[i] * (x[i + 1] - x[i - 1]);
+        next[0] = x[0] * x[1];
+        next[n - 1] = x[n - 1];
+        memcpy(x, next, n * sizeof *x);
+    }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    free(next);
+    return s;
+}
+
+/* Each iteration of a loop that several threads may share would have its own copies to make. */
+double shared_around(int steps, int n, double *x) {
+    double s = 0;
+#pragma omp parallel for
+    for (int r = 0; r < n / 11; r++)
+        for (int t = 0; t < steps; t++) {
+            double next[11], *row = x + 11 * r;
+            for (int i = 0; i < 11; i++) next[i] = row[i] + 0.3 * row[i] * (row[(i + 1) % 11] - row[(i + 10) % 11]);
+            for (int i = 0; i < 11; i++) row[i] = next[i];
+        }
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return s;
+}

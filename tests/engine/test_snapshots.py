@@ -11,7 +11,9 @@ from jax_enzyme.ir.arrays import Augmented
 from jax_enzyme.options import Options
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
+from tests.support.native import call
 from tests.support.second import Second
+from tests.support.team import Team
 from tests.support.through_engine import Specialised
 
 OWN = str(Path(__file__).parent / "snapshots.c")
@@ -32,6 +34,8 @@ ROWS = {
     "behind": (283, 283),
     "written_before": (1600, 1600),
     "downwards": (283, 283),
+    "shared": (196, 110),
+    "shared_around": (201, 201),
 }
 
 
@@ -45,6 +49,15 @@ def test_memory_is_kept_once(name: str) -> None:
         assert kept == ROWS[name]
 
 
+def test_threads_that_share_a_loop_read_the_copy_in_front_of_it() -> None:
+    kernel = Specialised.of(_row("shared", 8000))
+    built = kernel.build(kernel.vjp)
+    given = [np.random.default_rng(2).uniform(0.3, 0.9, b.shape) for b in built.buffers if b.is_input]
+    alone, team = call(built, given), Team(2)
+    assert [a.tobytes() for a in call(built, given, team=team.address)] == [a.tobytes() for a in alone]
+    assert team.ran
+
+
 @pytest.mark.parametrize("name", ("take_turns", "two_ways"))
 def test_second_derivatives(name: str) -> None:
     row = _row(name)
@@ -53,12 +66,13 @@ def test_second_derivatives(name: str) -> None:
     np.testing.assert_allclose(products[0], products[1], rtol=1e-9)
 
 
-def _row(name: str) -> Case:
+def _row(name: str, length: int = LENGTH) -> Case:
     def values(r: np.random.Generator) -> dict[str, object]:
-        return {"steps": STEPS, "x": r.uniform(0.3, 0.9, LENGTH)}
+        return {"steps": STEPS, "x": r.uniform(0.3, 0.9, length)}
 
     more = ", out y: f64[n]" if name == "take_turns" else ""
-    return Case(name, f"steps: i32, n: i32, inout x: f64[n]{more} -> f64", values, file=OWN)
+    flags = ("-fopenmp",) if name.startswith("shared") else ()
+    return Case(name, f"steps: i32, n: i32, inout x: f64[n]{more} -> f64", values, file=OWN, flags=flags)
 
 
 def _tape(row: Case, options: Options) -> int:

@@ -362,15 +362,16 @@ class Recipes:
         return Repeat(tuple(call.arguments), work(call, self.rules))
 
     def _recalled(self, load: I.Load) -> Recall | None:
-        """From a copy of memory that nothing writes in a loop around. Not where several threads may share a loop, each
-        of whose iterations would have a copy to make."""
-        nest = self.code.nest(self.block_of[load])
-        if not self.choices.snapshots or self.execution is not ALONE or any(map(self.is_shared, nest)):
+        """From a copy of memory that nothing writes in a loop around. Not inside of a loop that several threads may
+        share, each of whose iterations would have a copy to make; in front of one there is one copy for all."""
+        if not self.choices.snapshots or self.execution is not ALONE:
             return None
         found = self._snapshots.of(load)
         if found is None:
             return None
         snapshot, place = found
+        if any(loop is not snapshot.loop and self.is_shared(loop) for loop in snapshot.loop.ancestors):
+            return None
         return Recall(snapshot, place, tuple(a.value for a in place.atoms if isinstance(a, Leaf)))
 
     # -- what was stored -----------------------------------------------------------------------------------------------
