@@ -2,8 +2,8 @@
 
 A *chain* starts from a value, the phi of the header or a load, and every step of it is the value before combined with
 something else: `s + a`, `s - a`, `fmuladd(a, b, s)`, the lanes of a vector in any order; or `s * a`; or `s && a`; or
-the larger of `s` and `a`. Phis and selects join steps of one chain. Nothing else may use a step, so that who starts the
-chain from zero gets what is to be added.
+the larger of `s` and `a`. Phis and selects join steps of one chain, or put one number in their place (`if (bad) ok =
+0`). Nothing else may use a step, so that who starts the chain from zero gets what is to be added.
 
 A *choice* is the best of all with what belongs to it: several phis, of which all are replaced at once, where something
 is better than the first one of them:
@@ -32,6 +32,10 @@ _LANES = "llvm.vector.reduce.fadd."
 _EXTREMES = ("llvm.maxnum.", "llvm.minnum.", "llvm.maximum.", "llvm.minimum.", "llvm.maximumnum.", "llvm.minimumnum.")
 _RELATIONS = ("gt", "ge", "lt", "le")
 _INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
+
+
+SET = "set"
+"""The kind of a chain whose steps replace the value by one number, the same for all, or keep it."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,37 @@ def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value
             if result not in steps:
                 steps.add(result)
                 pending.append(result)
-    if len(kinds) != 1 or any(o not in steps for j in joins for o in _joined(j)):
+    replaced = [(j, int_value(o)) for j in joins for o in _joined(j) if o not in steps]
+    kinds = kinds or dict(zip([SET], (j for j, _ in replaced), strict=False))
+    if len(kinds) != 1:
         return None
     ((kind, sample),) = kinds.items()
+    if replaced and not _absorbs(kind, start.type, {number for _, number in replaced}):
+        return None
     if any(_is_doubled(s, steps) for s in steps if isinstance(s, I.Instruction) and s is not start):
         return None
     return Chain(start, kind, sample, frozenset(steps), tuple(ends))
+
+
+def guarded(load: I.Load, uses: Uses, preds: Mapping[BasicBlock, Sequence[BasicBlock]]) -> Chain | None:
+    """The same of a number in memory that a larger or a smaller one replaces, where that is all that it is loaded for:
+    `if (a > m[j]) m[j] = a`."""
+    users = uses.get(load, ())
+    compared = users[0][0] if len(users) == 1 else None
+    deciding = uses.get(compared, ()) if isinstance(compared, I.Compare) else ()
+    branch = deciding[0][0] if len(deciding) == 1 else None
+    if not isinstance(compared, I.Compare) or not isinstance(branch, I.CondBranch):
+        return None
+    other = next((o for o in compared.operands if o is not load), load)
+    for arm, target in enumerate(branch.targets):
+        stores = [i for i in target.instructions if isinstance(i, I.Store) and i.operands[0] is other]
+        if len(stores) != 1 or len(preds[target]) != 1 or branch.targets.count(target) != 1:
+            continue
+        chosen = I.Select(load.type, "select", [compared, *((load, other) if arm else (other, load))])
+        step = _extreme(compared, chosen, load, uses)
+        if step is not None:
+            return Chain(load, step[0], chosen, frozenset({load, chosen}), ((stores[0], 0),))
+    return None
 
 
 def carried_sum(phi: I.Phi, loop: Loop, uses: Uses, home: Mapping[Value, BasicBlock]) -> Chain | None:
@@ -160,6 +189,13 @@ def _is_strict(compared: I.Compare, if_true: bool) -> bool:
 
 def _users(value: Value, uses: Uses) -> set[I.Instruction]:
     return {user for user, _ in uses.get(value, ())}
+
+
+def _absorbs(kind: str, type_: T.Type, numbers: set[int | None]) -> bool:
+    """Is it one number by which steps replace others, and stays the value that then?"""
+    ones = {-1, 1} if type_ == T.I1 else {-1}
+    known = {"and": {0}, "or": ones}.get(kind, numbers if kind == SET else set[int | None]())
+    return len(numbers) == 1 and None not in numbers and numbers <= known
 
 
 def _joined(join: I.Instruction) -> Sequence[Value]:

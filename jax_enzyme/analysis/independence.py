@@ -2,7 +2,7 @@
 
 An iteration must not see what another one leaves. That is so where
 
-- the only values that go around the loop are counters with a constant step,
+- the only values that go around the loop are counters with a constant step, and what the first iteration alone has,
 - every object that the loop writes is either *private*, memory of the function that nothing outside of the loop reads
   or writes, whose contents mean nothing at the start of an iteration, or *divided*: no two iterations touch the same
   byte of it,
@@ -17,8 +17,9 @@ from collections.abc import Container, Iterable
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, clears, is_harmless
-from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, choices, says_any
+from jax_enzyme.analysis.accumulation import Chain, carried_sum, choices, says_any
 from jax_enzyme.analysis.alias import Alias
+from jax_enzyme.analysis.combinations import Combinations, Combined
 from jax_enzyme.analysis.common_rows import CommonRow, CommonRows
 from jax_enzyme.analysis.digits import Place, distance, overlap, places_of
 from jax_enzyme.analysis.handed_memory import HandedMemory
@@ -29,7 +30,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.only_iterations import only_chains
-from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -44,7 +45,6 @@ from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.helpers import ALLOCATE, TAPE
 
-_ADDING: dict[type[T.Type], str] = {T.FloatType: "fadd", T.IntType: "add"}
 _MOVING = "moving"
 """The kind of what one pointer leads to, which may lead to one object or another."""
 
@@ -61,6 +61,8 @@ class Independent:
     at once; `near`, those to which only iterations add at the same places that are less than `apart` iterations from
     one another; `arenas`, those from which iterations take memory for a tape, which stays.
 
+    `firsts`: the phis of its header that are something else in the first iteration than in all others.
+
     `counted`: what is used behind the loop of its counters, which the number of iterations tells, with the counter: its
     value after all of them, but for so many."""
 
@@ -76,6 +78,7 @@ class Independent:
     length: Polynomial | None = None
     arenas: tuple[Value, ...] = ()
     counted: tuple[tuple[Value, I.Phi, int], ...] = ()
+    firsts: tuple[I.Phi, ...] = ()
 
 
 class Independence(LoopSizes):
@@ -114,7 +117,22 @@ class Independence(LoopSizes):
         found = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
         return self._examine(loop, Mark.EXCLUSIVE in found, found)
 
-    def _examine(self, loop: Loop, locals_are_private: bool, marks: Marks) -> Independent | str:
+    def combined(self, loop: Loop) -> list[Combined]:
+        """Of a marked loop that nothing else keeps from running in any order: the memory in which it combines numbers
+        otherwise than by additions."""
+        marks = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+        found: list[Combined] = []
+        others = self._examine(loop, Mark.EXCLUSIVE in marks, marks, found)
+        return [] if isinstance(others, str) or Mark.PARALLEL not in marks else found
+
+    def _examine(
+        self,
+        loop: Loop,
+        locals_are_private: bool,
+        marks: Marks,
+        combined: list[Combined] | None = None,
+    ) -> Independent | str:
+        """`combined` gets the memory in which iterations combine numbers; where it is none, they must not."""
         count, length = (self.length(loop) if Mark.PARALLEL in marks else None) or (self.count(loop), None)
         if count is None:
             return "how often the loop runs is not known beforehand"
@@ -128,7 +146,8 @@ class Independence(LoopSizes):
             sums = self._sums(loop)
             if length is None:
                 sums |= self._only(loop, sums, count)
-        counters = self._counters(loop, sums, count)
+        firsts = self._firsts(loop, sums, count)
+        counters = self._counters(loop, {*sums, *firsts}, count)
         counted = () if isinstance(counters, str) else _counted(loop, counters, left)
         others = tuple(v for v in left if all(v is not c for c, _, _ in counted))
         if others and Mark.PARALLEL not in marks:
@@ -147,10 +166,17 @@ class Independence(LoopSizes):
             length=length,
             arenas=tuple(dict.fromkeys(arenas.values())),
             counted=counted,
+            firsts=firsts,
         )
-        return self._with_memory(bare, locals_are_private, marks)
+        return self._with_memory(bare, locals_are_private, marks, combined)
 
-    def _with_memory(self, bare: Independent, locals_are_private: bool, marks: Marks) -> Independent | str:
+    def _with_memory(
+        self,
+        bare: Independent,
+        locals_are_private: bool,
+        marks: Marks,
+        combined: list[Combined] | None,
+    ) -> Independent | str:
         """The loop with what it does to memory, or why its iterations are not independent."""
         loop = bare.loop
         private: list[Value] = []
@@ -169,6 +195,11 @@ class Independence(LoopSizes):
                 private.append(item.site)
                 continue
             numbers = self._changed(item, loop, marks, at_hand)
+            if isinstance(numbers, str) and at_hand and combined is not None:
+                how = self._combinations.whole(item, self._of(item, loop), loop)
+                if how is not None:
+                    combined.append(how)
+                    continue
             if isinstance(numbers, str):
                 return f"{_name(item)}: {numbers or problem}"
             left_early = len(loop.exit_edges) > 1
@@ -230,6 +261,10 @@ class Independence(LoopSizes):
     # -- what a marked loop adds up
 
     @cached_property
+    def _combinations(self) -> Combinations:
+        return Combinations(self._facts, self._layout, self._uses)
+
+    @cached_property
     def _uses(self) -> Uses:
         return uses(self._function)
 
@@ -243,7 +278,7 @@ class Independence(LoopSizes):
         noted = [c.leader for c in together if says_any(c)]
         kept = [c for c in together if c.strict or (c.leader or c) in noted]
         found = {c.start: c for c in kept if isinstance(c.start, I.Phi)}
-        for phi in _phis(loop):
+        for phi in (p for p in _phis(loop) if p not in found or found[p].leader is None):
             if (sum_ := carried_sum(phi, loop, self._uses, self._facts.block_of)) is not None:
                 found[phi] = sum_
         return found
@@ -257,7 +292,7 @@ class Independence(LoopSizes):
     def _changed(self, item: MemoryObject, loop: Loop, marks: Marks, at_hand: bool) -> T.Type | str | None:
         """As what iterations may change an object in any order: numbers of a type, to which they add in copies; None:
         in place; or why they may not, empty where no more is known."""
-        numbers = self._added_to(self._of(item, loop), loop) if Mark.PARALLEL in marks else None
+        numbers = self._combinations.added(self._of(item, loop), loop) if Mark.PARALLEL in marks else None
         if numbers is None and not self._in_any_order(item, loop, marks):
             return ""
         if at_hand:
@@ -277,34 +312,8 @@ class Independence(LoopSizes):
         if self._hindering_control(loop) or len(loop.exit_edges) > 1:
             return []
         written = [(item, self._of(item, loop)) for item in self._written(loop)]
-        rows = CommonRows(self._facts, self._layout, loop, lambda some: self._added_to(some, loop))
+        rows = CommonRows(self._facts, self._layout, loop, lambda some: self._combinations.added(some, loop))
         return [row for item, found in written if (row := rows.of(item, found)) is not None]
-
-    def _added_to(self, found: Iterable[Access], loop: Loop) -> T.Type | None:
-        """The type of the numbers that iterations add to an object, which they access in no other way."""
-        stores: set[I.Instruction] = set()
-        reached: set[I.Instruction] = set()
-        types: set[T.Type] = set()
-        for access in found:
-            if len(access.objects) != 1:
-                return None
-            match access.instruction:
-                case I.Store():
-                    stores.add(access.instruction)
-                case I.Load():
-                    load = access.instruction
-                    sum_ = chain(load, self._uses, loop.blocks, self._facts.block_of)
-                    if sum_ is None or sum_.kind != _ADDING.get(type(load.type)):
-                        return None
-                    if (load.align or 0) < self._layout.store_size(load.type):
-                        return None
-                    if any(not self._stores_back(u, n, load) for u, n in sum_.ends):
-                        return None
-                    reached.update(u for u, _ in sum_.ends)
-                    types.add(load.type)
-                case _:
-                    return None
-        return types.pop() if len(types) == 1 and stores == reached else None
 
     def _is_at_hand(self, item: MemoryObject, loop: Loop) -> bool:
         """Are all addresses by which a loop comes to an object made of its own there or right before, so that they
@@ -318,21 +327,6 @@ class Independence(LoopSizes):
             assert isinstance(value, I.Instruction)
             needed.add(value.operands)
         return True
-
-    def _stores_back(self, user: I.Instruction, index: int, load: I.Load) -> bool:
-        """Is the place where a sum is stored the one from which it was loaded? No step of a chain leads from one
-        iteration of a loop into the next, so that equal forms are equal addresses."""
-        if not isinstance(user, I.Store) or index != 0:
-            return False
-        source, target = load.operands[0], user.operands[1]
-        if source is target:
-            return True
-        blocks = self._facts.block_of
-        try:
-            there = self._facts.form_at(target, blocks[user]).polynomial
-            return (there - self._facts.form_at(source, blocks[load]).polynomial).value == 0
-        except TooComplex:
-            return False
 
     def _is_exclusive(self, item: MemoryObject, loop: Loop, marks: Marks) -> bool:
         """Do marks say that no iteration meets another one in an object? Only buffers and what is made outside of
@@ -370,6 +364,11 @@ class Independence(LoopSizes):
 
     def _is_inside(self, value: Value, loop: Loop) -> bool:
         return self._facts.block_of.get(value) in loop.blocks
+
+    def _firsts(self, loop: Loop, sums: Container[Value], count: int | None) -> tuple[I.Phi, ...]:
+        """The phis of the header that are no counters, and the same in all iterations but the first one."""
+        others = (phi for phi in _phis(loop) if phi not in sums and self._grows_by(phi, loop, count) is None)
+        return tuple(p for p in others if (ends := loop.ends(p)) is not None and not self._is_inside(ends[1], loop))
 
     def _counters(self, loop: Loop, sums: Container[Value], count: int | None) -> tuple[tuple[I.Phi, int], ...] | str:
         found: list[tuple[I.Phi, int]] = []

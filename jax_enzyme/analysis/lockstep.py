@@ -342,7 +342,7 @@ class InLockstep(Independence):
             how = self._renewal(item, inside, loop)
             if how is not None:
                 found.renewed[item.site] = how
-            elif self._added_to(inside, loop) is not None and (stores := self._free_stores(inside, loop)) is not None:
+            elif self._combinations.adds(inside, loop) and (stores := self._free_stores(inside, loop)) is not None:
                 where_data_say = any(shapes.get(a.operands[1], 0) is None for a in stores)
                 if where_data_say or any(self._step(a, loop) for a in stores):
                     if not self._are_undisturbed(stores, inside):

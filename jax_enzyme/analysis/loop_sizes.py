@@ -35,6 +35,10 @@ class LoopSizes:
         trips = full_count(self._facts, loop).exact
         return None if trips is None or trips.value is None else trips.value + 1
 
+    def step(self, phi: I.Phi, loop: Loop) -> int | None:
+        """By how much a phi of a loop's header grows in each iteration, where that is a constant."""
+        return self._facts.step(phi, loop)
+
     def length(self, loop: Loop) -> tuple[int, Polynomial] | None:
         """The most iterations that a loop has which is not left early, and how many there are, where that is no
         constant but can be computed in front of it."""

@@ -48,6 +48,7 @@ from jax_enzyme.transform.cleared_results import clear_results
 from jax_enzyme.transform.devirtualise import show_callees
 from jax_enzyme.transform.dispatched import tell_objects
 from jax_enzyme.transform.divisions import note_divisions, show_divisors
+from jax_enzyme.transform.equal_phis import join_equal_phis
 from jax_enzyme.transform.failing import stays_true
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message, keep_failures_apart
 from jax_enzyme.transform.invariant_loads import load_before_loops
@@ -113,7 +114,8 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         take_apart(result.module, module)
         result = replace(function, module=_regular(module, function.symbol))
     on_loads = (load_again, load_before_loops) if _runs_alone(result.module) else (load_again,)
-    at_last = (retype, choose_by_turn, cut_products, *on_loads, of_module(lower_calls), of_module(define_poison))
+    on_sums = (choose_by_turn, join_equal_phis, cut_products)
+    at_last = (retype, *on_sums, *on_loads, of_module(lower_calls), of_module(define_poison))
     module = through(result, of_module(_with_single_entries), join_marked_ends, *at_last, tell_objects).module
     take_apart(result.module, module)
     show_divisors(module)

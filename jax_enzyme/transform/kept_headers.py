@@ -1,4 +1,4 @@
-"""Marked loops keep a header of their own while LLVM optimises, where they are the first thing in another loop.
+"""Marked loops keep a header and an end of their own while LLVM optimises.
 
     before    outer: br label %inner                        LLVM's, of both       inner: ... br i1 %more, label %inner,
               inner: ... br i1 %more, label %inner, label %last                                     label %last
@@ -6,16 +6,22 @@
                                                                                                     label %end
     after     outer: call void @llvm.sideeffect()
                      br label %inner
+              last:  call void @llvm.sideeffect() #0        attributes #0 = { convergent }
+                     br i1 %again, label %outer, label %end
 
 Behind the vectorisers LLVM folds blocks that do nothing, headers of loops as well. Of `while (e > tol) { e = 0; for
 (...) }` it makes one loop, and nothing can be said of that which is said of the one inside. The call is of no function,
 touches no memory, and is gone before anything else looks at the module. A function that stays one of its own has none,
 nor what it calls: it would no longer be one that only reads.
+
+Behind the loop there is another one, which must not be copied: where `if (d > tol) ok = 0` in the loop says what is
+asked behind it, LLVM would follow that answer through the end of the iteration, and make a nest of loops of one.
 """
 
 from __future__ import annotations
 
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
@@ -52,4 +58,8 @@ def _is_marked(module: Module, loop: Loop | None) -> bool:
 
 def _call(module: Module, loop: Loop) -> None:
     assert loop.preheader is not None
-    Builder.at_end(loop.preheader).call(declare(module, _CALL, T.FunctionType(T.VOID, ())), [])
+    keeps = declare(module, _CALL, T.FunctionType(T.VOID, ()))
+    Builder.at_end(loop.preheader).call(keeps, [])
+    for block in loop.exits:
+        if not any(isinstance(i, I.LandingPad) for i in block.instructions):
+            Builder.behind_phis(block).call(keeps, [], attributes=("convergent",))

@@ -132,8 +132,6 @@ class _Choice:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
         if share.sums or share.left or share.added or share.near or share.arenas:
-            if share.length is not None and (problem := _why_not_open(share)) is not None:
-                return f"on one thread: {problem}, and how often it runs is not known beforehand"
             if share.length is not None and not all(isinstance(a, Iteration) for a in share.length.atoms):
                 work = min(max(work, _LIKELY), self.facts.each(share.loop) * share.count)
             ranges = self._ranges(share, work)
@@ -214,15 +212,6 @@ class _Choice:
     def _place(self, loop: Loop) -> str:
         found = (location(self._module, i) for b in (loop.latches[0], loop.header) for i in reversed(b.instructions))
         return next((f for f in found if f is not None), "a loop")
-
-
-def _why_not_open(share: Independent) -> str | None:
-    """Why a loop cannot be cut of which only the run knows how often it runs."""
-    latch = share.loop.latches[0]
-    phis = [s.start for s in share.sums if isinstance(s.start, I.Phi)]
-    if not {v for phi in phis for v, b in phi.incoming if b is latch}.issuperset(share.left):
-        return "it leaves a value behind"
-    return None
 
 
 def _most(work: int, sizes: Mapping[Value, int], copied: list[Value]) -> int:

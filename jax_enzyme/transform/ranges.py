@@ -24,18 +24,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from jax_enzyme.analysis.accumulation import Chain, says_any
+from jax_enzyme.analysis.accumulation import Chain
 from jax_enzyme.analysis.independence import Independence, Independent
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_float, const_int
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.helpers import JOIN
+from jax_enzyme.transform.combining import join, neutral
 from jax_enzyme.transform.failure_sites import OUT_OF_MEMORY
 from jax_enzyme.transform.rewriting import local, replace_operands
 from jax_enzyme.transform.shared_loops import RUN, WORTH, Sharing, stretch_arguments, structure
@@ -115,8 +116,8 @@ class InRanges(Sharing):
     def _first(self, sum_: Chain) -> Value:
         """What the sum of a range begins with, and what an empty one leaves."""
         assert isinstance(sum_.start, I.Phi)
-        neutral = _neutral(sum_)
-        return self._start(sum_.start) if neutral is None else neutral
+        known = neutral(sum_)
+        return self._start(sum_.start) if known is None else known
 
     def _deliver(self, cloner: Cloner, at: Builder, results: list[Argument]) -> None:
         for number, value in enumerate(self._kept if self._delivers else ()):
@@ -280,11 +281,15 @@ class InRanges(Sharing):
         self._name_counted(at, count)
         length = self._range_length(at, count)
         ways: list[tuple[Value, BasicBlock]] = []
+        last: Value = const_int(T.I64, self._ranges.count - 1)
         if self._is_open:
             whole, cut = BasicBlock(name="whole"), BasicBlock(name="cut")
             blocks = [whole, cut, *blocks]
             self._leave_nothing(at, slots)
-            at.cond_br(at.icmp("ult", count, const_int(T.I64, self._ranges.enough)), whole, cut)
+            few = at.icmp("ult", count, const_int(T.I64, self._ranges.enough))
+            before_last = at.binary("sub", count, const_int(T.I64, 1))
+            last = at.select(few, const_int(T.I64, 0), at.binary("udiv", before_last, length))
+            at.cond_br(few, whole, cut)
             ways.append((Builder(whole).call(body, [*passed, const_int(T.I64, 0), count, slots]), whole))
             at = Builder(cut)
         sizes = [size * (self._ranges.count - 1) for size in self._ranges.copies.values()]
@@ -331,8 +336,8 @@ class InRanges(Sharing):
         way = at.phi(T.I64, [(by_one, alone), (by_all, together)])
         self._free([marks, *copies], at)
         for arena, own in zip(self._share.arenas, arenas, strict=True):
-            join = Declarations(self._module).function(JOIN, _JOIN)
-            at.call(join, [arena, own, const_int(T.I64, self._ranges.count)])
+            parts = Declarations(self._module).function(JOIN, _JOIN)
+            at.call(parts, [arena, own, const_int(T.I64, self._ranges.count)])
         if ways:
             behind = BasicBlock(name="behind")
             blocks.append(behind)
@@ -342,7 +347,7 @@ class InRanges(Sharing):
             at = Builder(behind)
             way = at.phi(T.I64, ways)
         outside = (i for b in self._root.blocks if b not in loop for i in b.instructions)
-        replace_operands(outside, self._joined(at, slots))
+        replace_operands(outside, self._joined(at, slots, last))
         self._leave(at, way, blocks)
 
     def _leave_nothing(self, at: Builder, slots: Value) -> None:
@@ -374,14 +379,16 @@ class InRanges(Sharing):
             if isinstance(allocated, I.Call):
                 Declarations(self._module).memory(at, "free", allocated)
 
-    def _joined(self, at: Builder, slots: Value) -> dict[Value, Value]:
-        """What the loop leaves behind: sums of those of ranges, in order, and what the last range leaves."""
-        last, sums = self._ranges.count - 1, list(self._sums.values())
-        found = {v: self._result(at, slots, last, n, v.type) for n, v in enumerate(self._kept) if v not in self._sums}
+    def _joined(self, at: Builder, slots: Value, last: Value) -> dict[Value, Value]:
+        """What the loop leaves behind: sums of those of ranges, in order, and what the last range that is not empty
+        leaves."""
+        sums = list(self._sums.values())
+        left = at.gep(T.I8, slots, [at.binary("mul", last, const_int(T.I64, self._slot_size))])
+        found = {v: self._result(at, left, 0, n, v.type) for n, v in enumerate(self._kept) if v not in self._sums}
         totals: dict[Value, Value] = {s.start: self._start(s.start) for s in sums if isinstance(s.start, I.Phi)}
         for index in range(self._ranges.count):
             parts = {s.start: self._result(at, slots, index, n, s.start.type) for n, s in enumerate(sums)}
-            totals |= {s.start: _join(at, s, sums, totals, parts) for s in sums if s.only is None}
+            totals |= {s.start: join(at, s, sums, totals, parts) for s in sums if s.only is None}
             totals |= {s.start: parts[s.start] for s in sums if s.only is not None and self._has(index, s.only)}
         return found | {value: totals[s.start] for value, s in self._sums.items()}
 
@@ -391,48 +398,3 @@ class InRanges(Sharing):
 
     def _result(self, at: Builder, slots: Value, index: int, number: int, type_: T.Type) -> Value:
         return at.load(type_, at.offset(slots, index * self._slot_size + number * CELL), CELL)
-
-
-def _neutral(sum_: Chain) -> Value | None:
-    """What changes nothing where it is joined; None where a part may begin with what the whole begins with."""
-    type_ = sum_.start.type
-    match sum_.kind:
-        case "fadd":
-            return const_float(type_, -0.0)
-        case "fmul":
-            return const_float(type_, 1.0)
-        case "add" | "xor":
-            return const_int(type_, 0)
-        case "mul":
-            return const_int(type_, 1)
-        case _:
-            return None
-
-
-def _join(
-    at: Builder, sum_: Chain, sums: Iterable[Chain], totals: Mapping[Value, Value], parts: Mapping[Value, Value]
-) -> Value:
-    """Two parts of a sum as one, of all `sums` by what they start with."""
-    total, part = totals[sum_.start], parts[sum_.start]
-    match sum_.sample:
-        case I.Select() as chosen if sum_.kind not in ("and", "or"):
-            leader = sum_.leader or sum_
-            any_ = next((s for s in sums if s.leader is leader and says_any(s)), None)
-            compared = leader.sample.operands[0]
-            assert isinstance(compared, I.Compare)
-            both = (totals[leader.start], parts[leader.start])
-            holds = at.insert(_compare(compared, *(both[o not in leader.steps] for o in compared.operands)))
-            if any_ is not None:
-                stays = leader.sample.operands[1] in leader.steps
-                chosen_any = at.icmp("eq" if stays else "ne", parts[any_.start], const_int(any_.start.type, 0))
-                holds = at.binary("or" if stays else "and", holds, chosen_any)
-            return at.select(holds, *(total if o in sum_.steps else part for o in chosen.operands[1:]))
-        case I.Call() as call if sum_.kind != "fadd":
-            return at.call(call.callee, [total, part], call.function_type)
-        case _:
-            return at.binary(sum_.kind, total, part)
-
-
-def _compare(compared: I.Compare, left: Value, right: Value) -> I.Compare:
-    """A comparison of other values by the same predicate."""
-    return I.Compare(compared.type, compared.opcode, [left, right], compared.predicate, flags=compared.flags)

@@ -273,6 +273,10 @@ class Sharing:
             passed = at.narrow(first, phi.type)
             offset = at.binary("mul", passed, const_int(phi.type, step))
             found[phi] = at.binary("add", cloner.value(self._start(phi)), offset)
+        for phi in self._share.firsts:
+            start, following = self._share.loop.ends(phi) or (phi, phi)
+            is_first = at.icmp("eq", first, const_int(T.I64, 0))
+            found[phi] = at.select(is_first, cloner.value(start), cloner.value(following))
         return found
 
     def _leave_early(self, cloner: Cloner) -> list[BasicBlock]:

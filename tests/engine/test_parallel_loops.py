@@ -1964,6 +1964,172 @@ void k(int n, const double *x, double *y) {
         n=2000,
         all=True,
     ),
+    "the largest of several sums, in an array that stays in registers": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double m[8];
+  for (int j = 0; j < 8; j++) m[j] = -1e300;
+#pragma omp parallel for reduction(max : m[:8])
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < 8; j++) m[j] = fmax(m[j], sin(x[i]) * exp(x[i]) * ((i * 7919 + 37 * j) % 4001));
+  for (int i = 0; i < n; i++) y[i] = m[i % 8];
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "the largest in each class, of as many as the caller says": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  int K = n / 100;
+  double m[K];
+  for (int j = 0; j < K; j++) m[j] = -1e300;
+#pragma omp parallel for reduction(max : m[:K])
+  for (int i = 0; i < n; i++) {
+    int j = i * 7 % K;
+    double a = sin(x[i]) * exp(x[i]) * (i * 7919 % 4001);
+    if (a > m[j]) m[j] = a;
+  }
+  for (int i = 0; i < n; i++) y[i] = m[i % K];
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "the smallest in each class of data, one iteration at a time": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double m[12] = {0};
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double a = -sin(x[i]) * exp(x[i]) * (i * 7919 % 4001);
+    int j = (int)(x[i] * 8);
+#pragma omp critical
+    m[j] = fmin(m[j], a);
+  }
+  for (int i = 0; i < n; i++) y[i] = m[i % 12];
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "products in an allocatable array of Fortran": Shared(
+        """subroutine k(n, x, y) bind(c)
+  integer :: n, i, j, kk
+  real(8) :: x(n), y(n)
+  real(8), allocatable :: m(:)
+  kk = n / 100
+  allocate(m(kk))
+  m = 1
+!$omp parallel do reduction(*: m) private(j)
+  do i = 1, n
+    j = mod(i * 7, kk) + 1
+    m(j) = m(j) * (1 + sin(x(i) * j) * exp(x(i)) * 1d-2)
+  end do
+  do i = 1, n
+    y(i) = m(mod(i, kk) + 1)
+  end do
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=2000,
+        all=True,
+    ),
+    "the largest of two that were read before either was replaced": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double m[8];
+  for (int j = 0; j < 8; j++) m[j] = -1e300;
+#pragma omp parallel for reduction(max : m)
+  for (int i = 0; i < n; i++) {
+    double a = sin(x[i]) * exp(x[i]) * (i * 7919 % 4001), b = a - i * 31 % 500;
+    int j = i * 7 % 8, l = (int)(x[i] * 5);
+    double p = m[j], q = m[l];
+    if (a > p) m[j] = a;
+    if (b > q) m[l] = b;
+  }
+  for (int i = 0; i < n; i++) y[i] = m[i % 8];
+}""",
+        "",
+        "iterations touch the same places of it",
+        n=2000,
+    ),
+    "a value of the last iteration, where data say which one that is": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  int m = 1000 * x[0] + 500;
+  double last = 0;
+  for (int i = 0; i < n; i++) y[i] = x[i];
+#pragma omp parallel for lastprivate(last)
+  for (int i = 0; i < m; i++) {
+    last = sin(x[i]) * exp(x[i]);
+    y[i] = last * last;
+  }
+  y[0] += last;
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "a value of the last iteration of loops that grow": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = 0;
+  for (int t = 1; t < 14; t++) {
+    double last = 0;
+#pragma omp parallel for lastprivate(last)
+    for (int i = 0; i < t * 100; i++) {
+      last = sin(x[i]) * exp(x[i]);
+      y[i] += last * last;
+    }
+    y[t] += last;
+  }
+}""",
+        "pjv",
+        n=1500,
+        all=True,
+    ),
+    "a flag that iterations set in branches, beside sums": Shared(
+        """subroutine k(n, x, y) bind(c)
+  integer :: n, i, nbad
+  real(8) :: x(n), y(n), s
+  logical :: ok
+  ok = .true.; s = 0; nbad = 0
+!$omp parallel do reduction(.and.: ok) reduction(+: s, nbad)
+  do i = 1, n
+    y(i) = sin(x(i)) * exp(x(i))
+    if (y(i) < 0.3d0) then
+      ok = .false.
+      nbad = nbad + 1
+    else
+      s = s + y(i)
+    end if
+  end do
+  if (.not. ok) y(1) = y(1) * s + nbad
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=2000,
+        all=True,
+    ),
+    "sweeps until no iteration says that there was a change": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = x[i];
+  for (int done = 0, turn = 0; !done && turn < 9; turn++) {
+    done = 1;
+#pragma omp parallel for reduction(&& : done)
+    for (int i = 0; i < n; i++) {
+      double o = y[i];
+      y[i] = 0.5 * (o + x[i] * sin(o) / (1 + o * o));
+      if (fabs(o - y[i]) > 1e-2) done = 0;
+    }
+  }
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
 }
 
 
