@@ -2393,6 +2393,72 @@ def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
         je.Options(threads=0)
 
 
+REPEATED = {
+    "atomic sums of each step": (
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int s = 0; s < 3; s++) {
+    double bins[16] = {0};
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      double f = exp(-x[i]) * (s + 1);
+#pragma omp atomic
+      bins[(i * 7) & 15] += f * f;
+    }
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) y[i] = (s ? y[i] : 0) + x[i] * sin(bins[i & 15] * x[i]);
+  }
+}""",
+        je.Options(),
+    ),
+    "steps between checkpoints": (
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double u[2000], v[2000], e = 0;
+  for (int i = 0; i < n; i++) u[i] = v[i] = x[i];
+  for (int t = 0; t < 12; t++) {
+#pragma omp parallel for reduction(+ : e)
+    for (int i = 1; i < n - 1; i++) v[i] = u[i] + 0.1 * sin(u[i - 1] - 2 * u[i] + u[i + 1]), e += v[i] * u[i];
+    for (int i = 0; i < n; i++) u[i] = v[i] * (1 + 1e-6 * e);
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i];
+}""",
+        je.Options(checkpoint="sqrt"),
+    ),
+    "the largest in each class, through indices": (
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double m[16] = {0};
+#pragma omp parallel for reduction(max : m)
+  for (int i = 0; i < n; i++) {
+    int j = x[i] * 11;
+    double a = sin(x[i]) * exp(x[(i * 37) % n]);
+    if (a > m[j]) m[j] = a;
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = exp(m[i & 15] * x[(i * 7) % n]);
+}""",
+        je.Options(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_gradients_have_the_same_bits_each_time(name: str) -> None:
+    """On threads that wait for nobody: what races differs now and then."""
+    source, asked = REPEATED[name]
+    x = _inputs(2000)
+    found: dict[bytes, int] = {}
+    for threads, calls in ((1, 1), (2, 50)):
+        options = replace(asked, threads=threads)
+        kernel = je.kernel(source, "k", SIGNATURE, lang="c", flags=("-fopenmp",), options=options)
+        gradient = jax.jit(jax.grad(lambda x, k=kernel: jnp.sum(k(x) ** 2)))
+        for _ in range(calls):
+            bits = np.asarray(gradient(x)).tobytes()
+            found[bits] = found.get(bits, 0) + 1
+    assert list(found.values()) == [51]
+
+
 @pytest.mark.parametrize("relation", ["<", "<="])
 def test_of_equals_the_same_one_is_the_best_whatever_range_it_is_in(relation: str) -> None:
     source = """void k(int n, const double *x, double *y) {
