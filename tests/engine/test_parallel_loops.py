@@ -2130,6 +2130,43 @@ void k(int n, const double *x, double *y) {
         n=2000,
         all=True,
     ),
+    "what the program declares how to join, in an array": Shared(
+        """#include <math.h>
+#pragma omp declare reduction(far : double : omp_out = fabs(omp_in) > fabs(omp_out) ? omp_in : omp_out) \\
+    initializer(omp_priv = 0)
+void k(int n, const double *x, double *y) {
+  double m[8] = {0};
+#pragma omp parallel for reduction(far : m[:8])
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < 8; j++) {
+      double a = cos(3 * x[i]) * exp(x[i]) * ((i * 7919 + 37 * j) % 4001);
+      if (fabs(a) > fabs(m[j])) m[j] = a;
+    }
+  for (int i = 0; i < n; i++) y[i] = m[i % 8];
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
+    "what the program declares how to join, in an array of records": Shared(
+        """#include <math.h>
+typedef struct { double s, q; int n; } moments;
+#pragma omp declare reduction(add : moments : omp_out.s += omp_in.s, omp_out.q += omp_in.q, omp_out.n += omp_in.n) \\
+    initializer(omp_priv = (moments){0, 0, 0})
+void k(int n, const double *x, double *y) {
+  moments m[3] = {{0}};
+#pragma omp parallel for reduction(add : m)
+  for (int i = 0; i < n; i++) {
+    moments *p = m + i % 3;
+    double a = sin(x[i]) * exp(x[i]);
+    p->s += a, p->q += a * a, p->n++;
+  }
+  for (int i = 0; i < n; i++) y[i] = m[i % 3].q / m[i % 3].n - m[i % 3].s;
+}""",
+        "pjv",
+        n=2000,
+        all=True,
+    ),
 }
 
 

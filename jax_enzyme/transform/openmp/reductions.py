@@ -22,10 +22,10 @@ those of clang, before anything is optimised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -153,20 +153,35 @@ def _is_reduced(
     """Is a variable what it was made as when the loop begins, once for each run of it, and joined behind?"""
     makes: set[I.Instruction] = set()
     reduction = loops.home[call][0]
-    for user, index, _ in used_at(variable, used):
+    for user, index, _ in used_at(variable, used, (I.Phi,)):
         home = loops.home[user][0]
         is_listed = isinstance(user, I.Store) and index == 0 and I.base_of(user.operands[1]) is call.arguments[4]
         is_behind = home is not reduction and loops.dominators.dominates(reduction, home)
-        if home in inside or is_listed or is_behind or callee_name(user).startswith("llvm.lifetime."):
+        is_told = isinstance(user, I.Compare) or callee_name(user).startswith("llvm.lifetime.")
+        if home in inside or is_listed or is_behind or is_told:
             continue
-        beside = loops.loop_of.get(home) is loops.loop_of.get(before)
-        if not beside or not loops.dominators.dominates(home, before):
+        if not _is_passed(loops, home, before):
             return False
         makes.add(user)
     # It is written, and not read, or one call makes it.
     if any(isinstance(m, I.CallBase) for m in makes):
         return len(makes) == 1
     return bool(makes) and all(isinstance(m, I.Store) for m in makes)
+
+
+def _is_passed(loops: Loops, block: BasicBlock, before: BasicBlock) -> bool:
+    """Does control come by a block once, before it comes to the other one? Or by a loop, over the elements of an array,
+    that begins once?"""
+    around = loops.loop_of.get(before)
+    loop = next((each for each in _around(loops, block) if each.parent is around), None)
+    entries = [block] if loop is None else [b for b in loops.cfg.preds[loop.header] if b not in loop]
+    beside = all(loops.loop_of.get(b) is around for b in entries)
+    return beside and all(loops.dominators.dominates(b, before) for b in entries)
+
+
+def _around(loops: Loops, block: BasicBlock) -> Iterable[Loop]:
+    loop = loops.loop_of.get(block)
+    return () if loop is None else loop.ancestors
 
 
 def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:
@@ -191,7 +206,7 @@ class _Parts:
     arrays: list[Value]
     piece: list[Value]
     touched: Value | None
-    flags: Value
+    flags: Value | None
 
     @classmethod
     def of(cls, module: Module, function: Function, own: tuple[I.Alloca, ...], touched: Value | None) -> _Parts:
@@ -199,7 +214,8 @@ class _Parts:
         scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
         arrays = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
         piece = [local(function, v.allocated_type) for v in own]
-        return cls(own, scalars, arrays, piece, touched, local(function, T.ArrayType(_RANGES, FLAG)))
+        flags = None if touched is None else local(function, T.ArrayType(_RANGES, FLAG))
+        return cls(own, scalars, arrays, piece, touched, flags)
 
     def load(self, at: Builder, variables: Sequence[Value]) -> list[Value]:
         return [at.load(kind, place) for place, (_, _, kind) in zip(self._in(at, variables), self.scalars, strict=True)]
@@ -213,7 +229,12 @@ class _Parts:
         for value, place in zip(self.load(at, self.own), self._of(at, number), strict=True):
             at.store(value, place)
         if self.touched is not None:
-            at.store(at.load(FLAG, self.touched), at.gep(FLAG, self.flags, [number]))
+            at.store(at.load(FLAG, self.touched), self.flag(at, number))
+
+    def flag(self, at: Builder, number: Value) -> Value:
+        """Where it lies whether this range wrote anything."""
+        assert self.flags is not None
+        return at.gep(FLAG, self.flags, [number])
 
     def take(self, at: Builder, number: Value, variables: Sequence[Value]) -> None:
         """The part of this range goes to variables."""
@@ -301,7 +322,7 @@ def _joining(function: Function, parts: _Parts, combine: Value, count: Value, en
     at = Builder(join)
     parts.take(at, const_int(T.I64, 0), parts.own)
     if parts.touched is not None:
-        at.store(at.load(FLAG, parts.flags), parts.touched)
+        at.store(at.load(FLAG, parts.flag(at, const_int(T.I64, 0))), parts.touched)
     at.cond_br(at.icmp("ult", one, count), each, end)
     at = Builder(each)
     number = at.phi(T.I64, [(one, join)])
@@ -310,7 +331,7 @@ def _joining(function: Function, parts: _Parts, combine: Value, count: Value, en
         at.count_on(number, each, count, end)
         return [join, each]
     told, alone, both, following = (BasicBlock(name=f"omp.range.{n}") for n in ("told", "alone", "both", "next"))
-    at.cond_br(_is_set(at, at.gep(FLAG, parts.flags, [number])), told, following)
+    at.cond_br(_is_set(at, parts.flag(at, number)), told, following)
     at = Builder(told)
     at.cond_br(_is_set(at, parts.touched), both, alone)
     at = Builder(alone)
