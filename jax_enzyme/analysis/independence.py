@@ -123,7 +123,8 @@ class Independence(LoopSizes):
         marks = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
         found: list[Combined] = []
         others = self._examine(loop, Mark.EXCLUSIVE in marks, marks, found)
-        return [] if isinstance(others, str) or Mark.PARALLEL not in marks else found
+        is_due = Mark.PARALLEL in marks and Mark.REVERSED not in marks
+        return found if is_due and not isinstance(others, str) else []
 
     def _examine(
         self,

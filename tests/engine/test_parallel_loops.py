@@ -2167,6 +2167,69 @@ void k(int n, const double *x, double *y) {
         n=2000,
         all=True,
     ),
+    "what a program in Fortran declares how to join, a record": Shared(
+        """module t
+  type best
+    real(8) :: v = 0
+    integer :: at = 0
+  end type
+contains
+  subroutine better(a, b)
+    type(best), intent(inout) :: a
+    type(best), intent(in) :: b
+    if (abs(b%v) > abs(a%v)) a = b
+  end subroutine
+end module
+subroutine k(n, x, y) bind(c)
+  use t
+  integer :: n, i
+  real(8) :: x(n), y(n), a
+  type(best) :: m
+!$omp declare reduction(far : best : better(omp_out, omp_in)) initializer(omp_priv = best(0, 0))
+  y = 0
+!$omp parallel do reduction(far: m) private(a)
+  do i = 1, n
+    a = cos(3 * x(i)) * exp(x(i)) * mod(i * 7919, 4001)
+    call better(m, best(a, i))
+  end do
+  y(1) = m%v * m%at
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=2000,
+        all=True,
+    ),
+    "what a program in Fortran declares how to join by a function, of none and of many": Shared(
+        """module t
+contains
+  pure function further(a, b) result(c)
+    real(8), intent(in) :: a, b
+    real(8) :: c
+    c = a
+    if (abs(b) > abs(a)) c = b
+  end function
+end module
+subroutine k(n, x, y) bind(c)
+  use t
+  integer :: n, i, q
+  real(8) :: x(n), y(n), m, a
+!$omp declare reduction(far : real(8) : omp_out = further(omp_out, omp_in)) initializer(omp_priv = 0d0)
+  y = 0
+  do q = 0, n, n
+  m = 0.5d0
+!$omp parallel do reduction(far: m) private(a)
+  do i = 1, q
+    a = cos(3 * x(i)) * exp(x(i)) * mod(i * 7919, 4001)
+    m = further(m, a)
+  end do
+  y(1) = y(1) + m
+  end do
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=2000,
+        all=True,
+    ),
 }
 
 

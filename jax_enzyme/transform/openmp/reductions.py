@@ -26,20 +26,22 @@ from collections.abc import Iterable, Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.classes import dataclass
+from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.marks import Marks, mark
-from jax_enzyme.ir.module import Function, Module, Uses, callee_name, declare, used_at, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, declare, used_at, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import SECTION
 from jax_enzyme.transform.openmp.calls import REDUCE, calls_of
-from jax_enzyme.transform.openmp.sharing import Worksharing, catches
+from jax_enzyme.transform.openmp.counted import count_in_memory
+from jax_enzyme.transform.openmp.sharing import Worksharing, catches, loop_behind
 from jax_enzyme.transform.openmp.touched import FLAG, tell_writes
 from jax_enzyme.transform.rewriting import local, locate, redirect_phis, replace_operands
 
 _DECLARED = ".omp_combiner."
+_OF_FLANG = ".omp.reduction.func"
 _COUNT = "je_most_ranges"
 _RANGES, _FEWEST = 64, 16
 """The most ranges, which is what `je_most_ranges` says, and the iterations that each has at least where there are so
@@ -50,7 +52,8 @@ _MOST_SCALARS = 64
 
 @dataclass(frozen=True)
 class _Reduced:
-    """A loop that runs while its `counter` is not past `last`, compared as `sign` says (s or u), and the variables of a
+    """A loop that runs while its `counter` is not past `last`, compared as `sign` says (s or u), or before what is
+    `behind_last`, and the variables of a
     thread's `own` that it reduces, with the function that joins two lists of them, and the `call` behind which a
     thread's own are joined with the program's if it says 1."""
 
@@ -60,6 +63,7 @@ class _Reduced:
     counter: I.Alloca
     last: I.Alloca
     sign: str
+    behind_last: bool
     own: tuple[I.Alloca, ...]
     combine: Value
     call: I.CallBase
@@ -68,6 +72,13 @@ class _Reduced:
 def cut_declared(module: Module, found: Worksharing, marks: Marks) -> None:
     """Makes ranges of a loop, in place, which get its `marks` as well, if it reduces anything as the program declares,
     and has the form that is known."""
+    used = uses(found.function)
+    if not any(_is_declared(call, used) for _, call in calls_of(found.function, REDUCE)):
+        return
+    if len(found.loop.latches) == 1 and count_in_memory(found.function, found.loop):
+        loop = loop_behind(found.function, found.start)
+        assert loop is not None
+        found = replace(found, loop=loop)
     reduced = _reduced(module, found)
     if reduced is not None:
         _cut(module, reduced, marks)
@@ -83,9 +94,8 @@ def leave_whole(module: Module) -> None:
 
 def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
     loop, function = found.loop, found.function
-    calls = [(block, call) for block, call in calls_of(function, REDUCE) if _is_declared(call.arguments[5])]
-    if not calls:
-        return None
+    used = uses(function)
+    calls = [(block, call) for block, call in calls_of(function, REDUCE) if _is_declared(call, used)]
     before, branch = loop.preheader, loop.header.terminator
     ends = [edge for edge in loop.exit_edges if not catches(edge[1])]
     if before is None or len(loop.latches) != 1 or len(ends) != 1 or ends[0][0] is not loop.header:
@@ -95,8 +105,7 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
     asked = _asked(branch.operands[0]) if isinstance(branch, I.CondBranch) and branch.targets[0] in loop else None
     if asked is None:
         return None
-    counter, last, sign = asked
-    used = uses(function)
+    counter, last, sign, behind_last = asked
     loops = Loops.of(function)
     inside = {i for block in loop.blocks for i in block.instructions}
     if any(isinstance(user, I.Store) and user in inside for user, _ in used[last]):
@@ -108,13 +117,13 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
             continue
         are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
         if are_reduced and _can_be_copied(DataLayout(module), own):
-            return _Reduced(found, before, ends[0][1], counter, last, sign, own, combine, call)
+            return _Reduced(found, before, ends[0][1], counter, last, sign, behind_last, own, combine, call)
     return None
 
 
-def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str] | None:
+def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str, bool] | None:
     """The counter of a loop that goes on while `counter <= last`, or `counter < last + 1`, its last number, and how
-    they are compared."""
+    they are compared, and whether in the second way."""
     match test:
         case I.Compare(
             predicate="sle" | "ule" as predicate,
@@ -131,11 +140,22 @@ def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str] | None:
             pass
         case _:
             return None
-    return (counter, last, predicate[0]) if counter.allocated_type == last.allocated_type else None
+    is_known = counter.allocated_type == last.allocated_type
+    return (counter, last, predicate[0], predicate.endswith("lt")) if is_known else None
 
 
-def _is_declared(combine: Value) -> bool:
-    return isinstance(combine, Function) and any(callee_name(i).startswith(_DECLARED) for i in combine.instructions())
+def _is_declared(call: I.CallBase, used: Uses) -> bool:
+    """Does a program's function join two, of clang's by its name, or are they records? flang writes what is declared
+    by an expression as it writes what is built in."""
+    combine = call.arguments[5]
+    if not isinstance(combine, Function):
+        return False
+    joins = [callee for callee in map(callee_of, combine.instructions()) if callee is not None]
+    if any(callee.name.startswith(_DECLARED) for callee in joins):
+        return True
+    of_flang = combine.name.startswith(_OF_FLANG)
+    records = any(isinstance(v.allocated_type, T.NamedStructType) for v in _own(call, used))
+    return of_flang and (records or any(callee.blocks for callee in joins))
 
 
 def _own(call: I.CallBase, used: Uses) -> tuple[I.Alloca, ...]:
@@ -269,7 +289,12 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     none = parts.load(at, own)
     type_, one = reduced.counter.allocated_type, const_int(T.I64, 1)
     first, last = at.load(type_, reduced.counter), at.load(type_, reduced.last)
-    some = at.icmp(f"{reduced.sign}le", first, last)
+    behind = at.binary("add", last, const_int(type_, 1))
+    some = (
+        at.icmp(f"{reduced.sign}lt", first, behind)
+        if reduced.behind_last
+        else at.icmp(f"{reduced.sign}le", first, last)
+    )
     total = at.binary("add", at.wide(at.binary("sub", last, first)), one)
     total = at.select(some, total, const_int(T.I64, 0))
     ranges = at.call(declare(module, _COUNT, T.FunctionType(T.I64, ())), [])
