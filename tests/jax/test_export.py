@@ -63,7 +63,7 @@ def test_gradients_in_a_fresh_process(tmp_path: Path) -> None:
             gradient = jax.jit(jax.vmap(ours) if batched else ours)
             name = f"{example.symbol} {batched}"
             stored[name] = export.export(gradient, disabled_checks=CHECKS)(*args).serialize(), args
-            expected[name] = subject, jax.tree.leaves((jax.vmap(theirs) if batched else theirs)(*args))
+            expected[name] = subject, jax.tree.leaves(jax.jit(jax.vmap(theirs) if batched else theirs)(*args))
     programs, out = tmp_path / "programs", tmp_path / "out"
     programs.write_bytes(pickle.dumps(stored))
     subprocess.run([sys.executable, "-c", LOADER, str(programs), str(out)], check=True, env=os.environ)

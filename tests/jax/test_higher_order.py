@@ -60,7 +60,8 @@ def test_hessian_vector_products(subject: Subject) -> None:
         )
 
     expected = compiled(products, subject.expected)
-    subject.close(products(subject.kernel), expected)
+    if subject.stand_in is not None:  # what JAX does outside of `jit` is the same for all
+        subject.close(products(subject.kernel), expected)
     subject.close(compiled(products, subject.kernel), expected)
 
 
