@@ -20,7 +20,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock
 from jax_enzyme.options import Options
 from jax_enzyme.transform.cuda.lower import lower
 from tests.cuda.device_faults import MISSING, watch
-from tests.support.engine import Native, pair
+from tests.support.engine import Native, Sweeps, pair
 from tests.support.native import call
 from tests.support.unoptimised import unoptimised
 
@@ -89,7 +89,8 @@ def results(built: Built, arrays: list) -> dict[tuple[str, int], np.ndarray]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """<w, J v> four ways. A derivative whose tape has no fixed size does not split: `split` is `combined` then."""
+    """<w, J v> four ways. `split` is `combined`, or the other way round, where a derivative does not split, as its tape
+    has no fixed size, or only one of the two was asked for."""
 
     differences: float
     forward: float
@@ -97,8 +98,8 @@ class Numbers:
     split: float
 
 
-def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
-    """All floating inputs move, all floating outputs count."""
+def three_way(kernel: Native, given: list, step: float = 1e-6, sweeps: Sweeps = "both") -> Numbers:
+    """All floating inputs move, all floating outputs count. `sweeps`: as in `tests.support.engine`."""
     rng = np.random.default_rng(11)
     base = kernel.buffers
     wanted = tuple(b.is_input and b.is_floating for b in base)
@@ -118,9 +119,10 @@ def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
 
     forward = results(on_cpu(derived(kernel, Jvp(wanted))), [*given, *tangents])
     reverse = derived(kernel, Vjp(wanted, seeded))
-    combined = split = _pull(reverse, values, weights, {})
-    if reverse.count is None:
-        split = _split(kernel, wanted, seeded, values, weights)
+    splits = reverse.count is None and sweeps != "together"
+    split = _split(kernel, wanted, seeded, values, weights) if splits else None
+    combined = split if split is not None and sweeps == "apart" else _pull(reverse, values, weights, {})
+    split = combined if split is None else split
     inputs = [i for i, w in enumerate(wanted) if w]
     return Numbers(
         (moved(step) - moved(-step)) / (2 * step),

@@ -121,6 +121,6 @@ def test_tiles_that_are_costly_to_read_at_the_source(steps: int, arithmetic: int
 
 
 def _agrees(source: str, signature: str, size: int, threads: int = 8) -> None:
-    """Forward, reverse and differences agree."""
+    """Reverse mode and differences agree: the limits are of what it reads again and adds up."""
     kernel = je.kernel(source, "f", signature, lang="cuda", grid=1, block=threads)
-    je.check_grads(kernel, (jnp.asarray(0.1 * _RNG.normal(size=size)),))
+    je.check_grads(kernel, (jnp.asarray(0.1 * _RNG.normal(size=size)),), modes=("rev",))

@@ -14,10 +14,10 @@ from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp
 from jax_enzyme.ir.instructions import Store, base_of
 from tests.cuda.cases import CASES, Case
-from tests.cuda.device import Numbers, agree, derived, on_cpu, results, three_way
+from tests.cuda.device import agree, derived, on_cpu, results, three_way
 from tests.cuda.test_device_threads import native
 from tests.cuda.test_kernels import inputs, subject
-from tests.support.engine import Native
+from tests.support.engine import Native, by_turns
 
 # Every warp operation is a loop over lanes on the CPU: this kernel's derivatives, with 40 and more, take LLVM a minute.
 # Smaller kernels in `test_device_threads` have all that it has.
@@ -29,8 +29,8 @@ _TWICE = ("cross_sections", "stencil", "reduce", "histogram")
 
 @pytest.mark.parametrize("case", SHORT)
 def test_reverse(case: Case) -> None:
-    numbers: Numbers = three_way(subject(case, case.launches[-1]), inputs(case)[1], step=case.step)
-    agree(numbers)
+    kernel, given = subject(case, case.launches[-1]), inputs(case)[1]
+    agree(three_way(kernel, given, step=case.step, sweeps=by_turns(CASES.index(case))))
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES if c.name in _TWICE])
