@@ -49,10 +49,11 @@ class Compiled:
         return len(self.ir) >= LARGE
 
     def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
-        """As much of the module as some of what it defines needs, and the names of that. A small module is taken
-        whole, and one that defines nothing else."""
+        """As much of the module as some of what it defines needs, and the names of that. A small module that needs
+        nothing of others is taken whole, and one that defines nothing else."""
         as_lowered = self.ir.startswith(AS_LOWERED)
-        whole = len(self.ir) < _SMALL or wanted.issuperset(self.names.defined | self.names.local)
+        is_small = len(self.ir) < _SMALL and not self.names.needed
+        whole = is_small or wanted.issuperset(self.names.defined | self.names.local)
         if whole and not as_lowered:
             return self.ir, self.names
         known = self._parts.get(wanted)

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.cuda import compile_cuda_host
+from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.frontends.symbols import choose
+from jax_enzyme.frontends.two_ways import compiled_in_two_ways
 from jax_enzyme.ir import linking
 from jax_enzyme.signature.launch import kernel_of_stub
 
@@ -44,8 +46,22 @@ def load_host_function(source: Source, symbol: str, device: str, flags: Sequence
     return Program(ir, chosen, source.lang, source.name, device=linking.reachable(device, _launched(ir)))
 
 
-def host_code(source: Source, flags: Sequence[str]) -> Source:
-    """The host's side of a source among others, as LLVM IR."""
+def host_side(unit: Unit) -> tuple[Unit, CompileError | None]:
+    """The host's side of a source among others, as LLVM IR; where it does not compile and the user did not name it, its
+    text and what is wrong. CompileError where it is not the same in all ways in which it is compiled."""
+    try:
+        code = _host_code(unit.source, unit.flags)
+    except CompileError as error:
+        if unit.named:
+            raise
+        return replace(unit, source=replace(unit.source, lang="c++")), error
+    for flags in unit.ways:
+        if _host_code(unit.source, flags) != code:
+            raise compiled_in_two_ways(unit, flags, "")
+    return replace(unit, source=code, flags=(), ways=()), None
+
+
+def _host_code(source: Source, flags: Sequence[str]) -> Source:
     host = compile_cuda_host(source, flags)
     return Source("llvm", source.name, (source.contents.decode() if host is None else host).encode())
 

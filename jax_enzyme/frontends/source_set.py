@@ -12,7 +12,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import chain
 from pathlib import Path
@@ -39,7 +38,7 @@ from jax_enzyme.frontends.candidates import (
 from jax_enzyme.frontends.clang import READS_ERRNO, SETS_ERRNO, compile_c, compile_cpp
 from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twice
 from jax_enzyme.frontends.cuda import compile_cuda
-from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
+from jax_enzyme.frontends.cuda_host import host_side, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.definitions import generic
 from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules, module_files
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
@@ -299,12 +298,12 @@ class SourceSet:
 
     @cached_property
     def _hosts(self) -> SourceSet:
-        """The same sources with the host's side of those in CUDA."""
-        units = [
-            replace(unit, source=_host_code(unit), flags=(), ways=()) if unit.source.lang == "cuda" else unit
-            for unit in self.units
-        ]
-        return SourceSet(units, self._blas)
+        """The same sources with the host's side of those in CUDA. What does not compile for the host is kept as for
+        the device: raised where the user named the source, or where something may be needed of it."""
+        sides = [host_side(unit) if unit.source.lang == "cuda" else (unit, None) for unit in self.units]
+        hosts = SourceSet([unit for unit, _ in sides], self._blas)
+        hosts._done.update((unit, failure) for unit, failure in sides if failure is not None)
+        return hosts
 
     def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
         """What defines a function among all units, and its symbol."""
@@ -549,15 +548,6 @@ class SourceSet:
         self._same.add(key)
         for provider in self._module_makers.providers(unit):
             self._check_module_ways(provider)
-
-
-def _host_code(unit: Unit) -> Source:
-    """The host's side of a CUDA source. CompileError where it is not the same in all ways in which it is compiled."""
-    code = host_code(unit.source, unit.flags)
-    for flags in unit.ways:
-        if host_code(unit.source, flags) != code:
-            raise compiled_in_two_ways(unit, flags, "")
-    return code
 
 
 def _tried(unit: Unit, symbol: str, meant: list[str]) -> str | None:

@@ -509,6 +509,24 @@ def test_beside_sources_of_other_languages(tmp_path: Path) -> None:
     np.testing.assert_array_equal(jax.grad(lambda x: top(x).sum())(x), [18, 4])
 
 
+def test_sources_beside_that_do_not_compile(tmp_path: Path) -> None:
+    """As where the part for GPUs needs a macro that the build sets; what they may define is told as that."""
+    device = """
+    __global__ void clear(double *x) { x[threadIdx.x] = 0; }
+    extern "C" void cleared(int n, double *x) { clear<<<GRID, n>>>(x); }"""
+    (tmp_path / "device.cu").write_text(device)
+    (tmp_path / "host.c").write_text(
+        "void cleared(int, double *);\nvoid top(double *x) { cleared(1, x); }\n"
+        "double square(double x) { return x * x; }\n"
+    )
+    square = je.library(tmp_path).kernel("square", "x: f64 -> f64")
+    assert jax.grad(square)(3.0) == 6
+    with pytest.raises(je.CompileError, match="undeclared identifier 'GRID'"):
+        je.library(tmp_path).kernel("top", "inout x: f64[1]")
+    with pytest.raises(je.CompileError, match="undeclared identifier 'GRID'"):
+        je.library([tmp_path / "host.c", tmp_path / "device.cu"]).kernel("square", "x: f64 -> f64")
+
+
 def test_hip() -> None:
     """A `.hip` file: launches by HIP's macro, its names for functions, shuffles without masks."""
     path, x = PROGRAMS / "reduction.hip", uniform(150)
