@@ -31,6 +31,11 @@ def may_define(unit: Unit, name: str) -> bool:
     return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
 
 
+def any_may_define(units: Iterable[Unit], names: Iterable[str]) -> bool:
+    wanted = frozenset(names)
+    return any(may_define(unit, name) for unit in units for name in wanted)
+
+
 def may_bind(unit: Unit, names: Iterable[str]) -> bool:
     """Whether a Fortran unit may give any of some names to variables or procedures of its own, as C has them."""
     return unit.bound is None or not unit.bound.isdisjoint(names)

@@ -104,6 +104,13 @@ def check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> No
                 raise defined_twice(name, first, one)
 
 
+def first_of(found: Sequence[Compiled]) -> list[Compiled]:
+    """Of those that define a name the ones that the user named, else those of the first folder or library that has it,
+    as a linker takes them."""
+    named = [one for one in found if one.unit.named]
+    return named or [one for one in found if one.unit.item == found[0].unit.item]
+
+
 def defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError:
     places = [_line(name, one) for one in (first, second)]
     if places[0] == places[1]:  # in a file that both include

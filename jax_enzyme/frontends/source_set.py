@@ -25,6 +25,7 @@ from jax_enzyme.frontends.assembly import check_assembled, has_assembly, meant
 from jax_enzyme.frontends.built_in import flags_without, put_for
 from jax_enzyme.frontends.candidates import (
     Candidates,
+    any_may_define,
     is_known,
     known_functions,
     may_be_renamed,
@@ -36,7 +37,7 @@ from jax_enzyme.frontends.candidates import (
     with_part_of,
 )
 from jax_enzyme.frontends.clang import READS_ERRNO, SETS_ERRNO, compile_c, compile_cpp
-from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twice
+from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twice, first_of
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_side, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.definitions import generic
@@ -161,8 +162,7 @@ class SourceSet:
             if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
             in_fortran = [unit for unit in self.units if unit.source.lang == "fortran"]
-            late = any(may_define(unit, plain(name)) for unit in in_fortran for name in ruled)
-            if late and self._with_calls is not self:
+            if any_may_define(in_fortran, map(plain, ruled)) and self._with_calls is not self:
                 return self._with_calls.program(symbol, also, ruled)
             home, root = self._home(symbol)
             roots = (root, *also)
@@ -275,6 +275,8 @@ class SourceSet:
         on_devices = [unit for unit in self.units if unit.source.lang == "cuda"]
         if symbol is None or not on_devices:
             return None
+        if apart := self._apart_from(on_devices, (symbol, *also), ruled):
+            return apart
         self._compile(on_devices)
         compiled = [one for one in self._compiled() if one.unit.source.lang == "cuda"]
         if len(self.units) == 1:
@@ -295,6 +297,22 @@ class SourceSet:
         if on_device and not self._hosts.symbols([symbol]):
             return None
         return with_launched(self._hosts.program(symbol, also, ruled), [one.ir for one in compiled])
+
+    def _apart_from(self, on_devices: Sequence[Unit], roots: Sequence[str], ruled: Collection[str]) -> Program | None:
+        """The program of a function in other languages; None where CUDA sources may have a part in it, or are named."""
+        asked = [written(root).name.lower() for root in roots]
+        if not self._apart.units or any(unit.named for unit in on_devices) or any_may_define(on_devices, asked):
+            return None
+        try:
+            found = self._apart.program(roots[0], roots[1:], ruled)
+        except CompileError:
+            return None  # told with all sources
+        return None if any_may_define(on_devices, map(plain, linking.names(found.ir).needed)) else found
+
+    @cached_property
+    def _apart(self) -> SourceSet:
+        """The same sources without those in CUDA."""
+        return SourceSet([unit for unit in self.units if unit.source.lang != "cuda"], self._blas)
 
     @cached_property
     def _hosts(self) -> SourceSet:
@@ -327,7 +345,7 @@ class SourceSet:
         if root is None:
             return None
         homes = [one for one in self._compiled() if root in one.names.functions]
-        strong = _first([one for one in homes if root in one.names.strong])
+        strong = first_of([one for one in homes if root in one.names.strong])
         local = [one for one in homes if root in one.names.local]
         if len(strong) > 1 or (not strong and len(local) > 1):
             raise defined_twice(root, *(strong or local)[:2])
@@ -413,7 +431,7 @@ class SourceSet:
             for name in sorted(names.needed | names.shared):
                 found = [home for home in homes.get(name, ()) if name in home.names.strong]
                 # What the user named comes before what a folder or a library has.
-                found = _first(found)
+                found = first_of(found)
                 if name in names.needed:
                     found = found or homes.get(name, [])
                 if not found:
@@ -579,10 +597,3 @@ def _check_language(unit: Unit) -> None:
             unit.name,
             f"{f'did you mean {chr(34)}{meant}{chr(34)}? ' if meant else ''}languages: {', '.join(FRONTENDS)}",
         )
-
-
-def _first(found: Sequence[Compiled]) -> list[Compiled]:
-    """Of those that define a name the ones that the user named, else those of the first folder or library that has it,
-    as a linker takes them."""
-    named = [one for one in found if one.unit.named]
-    return named or [one for one in found if one.unit.item == found[0].unit.item]

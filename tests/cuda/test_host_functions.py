@@ -512,19 +512,25 @@ def test_beside_sources_of_other_languages(tmp_path: Path) -> None:
 def test_sources_beside_that_do_not_compile(tmp_path: Path) -> None:
     """As where the part for GPUs needs a macro that the build sets; what they may define is told as that."""
     device = """
-    __global__ void clear(double *x) { x[threadIdx.x] = 0; }
-    extern "C" void cleared(int n, double *x) { clear<<<GRID, n>>>(x); }"""
+    __global__ void scale(double *x) { x[threadIdx.x] *= SCALE; }
+    extern "C" void scaled(int n, double *x) { scale<<<GRID, n>>>(x); }"""
     (tmp_path / "device.cu").write_text(device)
+    (tmp_path / "right.cu").write_text(
+        device.replace("SCALE", "2").replace("GRID", "1").replace("scaled", "doubled").replace("scale", "twice")
+    )
     (tmp_path / "host.c").write_text(
-        "void cleared(int, double *);\nvoid top(double *x) { cleared(1, x); }\n"
+        "void scaled(int, double *);\nvoid doubled(int, double *);\n"
+        "void top(double *x) { scaled(1, x); }\nvoid half(double *x) { doubled(1, x); x[0] /= 4; }\n"
         "double square(double x) { return x * x; }\n"
     )
-    square = je.library(tmp_path).kernel("square", "x: f64 -> f64")
-    assert jax.grad(square)(3.0) == 6
-    with pytest.raises(je.CompileError, match="undeclared identifier 'GRID'"):
-        je.library(tmp_path).kernel("top", "inout x: f64[1]")
-    with pytest.raises(je.CompileError, match="undeclared identifier 'GRID'"):
+    library = je.library(tmp_path)
+    half = library.kernel("half", "inout x: f64[1]")
+    assert jax.grad(lambda x: half(x)[0])(np.ones(1)) == 0.5
+    with pytest.raises(je.CompileError, match="undeclared identifier"):
+        library.kernel("top", "inout x: f64[1]")
+    with pytest.raises(je.CompileError, match="undeclared identifier"):
         je.library([tmp_path / "host.c", tmp_path / "device.cu"]).kernel("square", "x: f64 -> f64")
+    assert jax.grad(je.library(tmp_path).kernel("square", "x: f64 -> f64"))(3.0) == 6
 
 
 def test_hip() -> None:
