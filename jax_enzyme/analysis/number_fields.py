@@ -302,25 +302,35 @@ class NumberFields:
     def _binary(self, value: I.BinaryOp, x: Bits, y: Bits, by: int | None) -> Bits:
         changed: Bits = ()
         if by is None and value.opcode in ("add", "sub"):
-            changed = self._changed(value, x, y)
+            of_x, of_y = map(_farthest, value.operands)
+            changed = self._changed(value, x, y, of_y)
             if value.opcode == "add":
-                changed = changed or self._changed(value, y, x)
+                changed = changed or self._changed(value, y, x, of_x)
         return changed or combined(value.opcode, x, y, by)
 
-    def _changed(self, value: I.BinaryOp, x: Bits, by: Bits) -> Bits:
-        """The bits of a number of which some digits, and what is above, are changed by an integer; none where it is
-        something else."""
+    def _changed(self, value: I.BinaryOp, x: Bits, by: Bits, most: int | None) -> Bits:
+        """The bits of a number of which some digits, and what is above, are changed by an integer, which is one of some
+        constants where a `most` is given that they are away from 0; none where it is something else."""
         count = DIGITS.get(len(x), 0)
         if not count or not isinstance(x[0], Field) or x != own(x[0].source) or not any(by[:count]):
             return ()
-        changed = max(i + 1 for i in range(count) if by[i] != 0)
         if any(by[count:]) and any(map(is_digit, by)):
             return ()
         source = x[0].source
-        noise = (1 << changed) - 1 + self._noise.get(source, 0)
+        if most is None or most >> count:
+            most = (1 << max(i + 1 for i in range(count) if by[i] != 0)) - 1
+        noise = most + self._noise.get(source, 0)
         self._noise[value] = noise
         self._before[value] = Number(source, count - noise.bit_length(), not any(by[count:]))
         return own(value)
+
+
+def _farthest(value: Value) -> int | None:
+    """How far from 0, at most, an integer is that is one of several constants (`x > 0 ? 1 : -1`)."""
+    turn = 1 << width(value.type)
+    found = [int_value(lane_of(v)) for v in I.merged(value)] if isinstance(value, I.Phi | I.Select) else []
+    constants = [min(k % turn, -k % turn) for k in found if k is not None]
+    return max(constants) if found and len(constants) == len(found) else None
 
 
 def _of_leaf(value: Value) -> Bits:

@@ -56,6 +56,8 @@ SMOOTH = (
     "double s = 0; uint64_t u = bits(x); for (int i = 0; i < 3; i++) { u += 1ull << 52; s += sin(number(u)); }\n"
     "return s;",
     "double y = sin(x) + 2; return number((bits(x * x) & 0xfff0000000000000) | (bits(y) & 0xfffffffffffff));",
+    "uint64_t u = bits(x * x); return number(x > 30 ? 1 : x > 1 ? u + 1 : u - 1) * x;",
+    "double v = x * x, w = number(bits(v) + (x > 1 ? -(1 << 28) : 5)); return w * w + (v - w) * (v + w);",
     "return x * x * (double)((int)(bits(x) >> 52 & 0x7ff) - 1023);",
     "int64_t b = bits(x * x), c = bits(x + 3); return number(b > c ? b : c);",
     "int64_t best = 0; for (int i = 0; i < 4; i++) { int64_t v = bits(sin(x + i)); best = best > v ? best : v; }\n"
@@ -124,6 +126,7 @@ REFUSED = {
     "node_that_is_rounded_by_another_function": (
         "f64", "double v = x * x, h = number(bits(v) & -1ull << 45); return floor(h * 16) * 0.3 + (v - h) * 2;", BITS
     ),
+    "half_an_octave": ("f64", "return x * number(bits(x * x) + (x > 1 ? 1ull << 51 : 3));", BITS),
     "six_digits": ("f64", "return x * number(bits(x) & -1ull << 46);", BITS),
     "logarithm_as_an_integer": ("f64", "return ((double)(int)(bits(x) >> 45) - 130944) / 128;", BITS),
     "product_as_a_sum": ("f64", "return number(bits(x) + bits(x + 1) - (1023ull << 52));", BITS),
