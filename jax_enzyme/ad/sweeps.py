@@ -21,6 +21,7 @@ from jax_enzyme.ad.emit.adjoints import Adjoints
 from jax_enzyme.ad.emit.augment import Around, Augmenter, ForwardSweep
 from jax_enzyme.ad.emit.early_loads import load_before_branches
 from jax_enzyme.ad.emit.emission import Forward, Reverse
+from jax_enzyme.ad.emit.loads_in_front import load_before_loops
 from jax_enzyme.ad.emit.lookup import Lookup
 from jax_enzyme.ad.emit.nodes import Nodes, ThreadNodes
 from jax_enzyme.ad.emit.partials import Partials
@@ -245,6 +246,9 @@ class Sweeps:
         if routine is self.reversal.root and self.reversal.facts.execution.threads is None:
             known = {**sources.reloads, **adjoints.cotangents}
             counters = frozenset(iterations.values())
+            repeated = {twin: load for twin, (load, _) in sources.recalls.items()}
+            values = {**sources.reloads, **repeated, **sources.kept}
+            load_before_loops(sources.recipes, sweep.positions, values, counters)
             if load_before_branches(routine.work, sources.recipes, sweep.positions, known, counters):
                 target.attributes = (*target.attributes, EARLY)
         primal = frozenset(arguments.values())

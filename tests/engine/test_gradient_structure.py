@@ -249,6 +249,32 @@ def test_what_an_arm_loads_is_loaded_before_the_branch(j: str, gathers: bool) ->
     assert any(not isinstance(I.base_of(load.operands[0]), I.Alloca) for load in loads) == gathers
 
 
+def test_what_was_there_in_front_of_a_loop_is_loaded_there() -> None:
+    """A speed of the loop around is not loaded in each arm of the loop inside, nor a number that is kept of it."""
+    source = """
+    void flow(int *near, double *speed, double *w, double *y) {
+        for (int i = 0; i < 40; i++) {
+            double v = speed[i], s = 0;
+            for (int k = 0; k < 12; k++) {
+                int j = near[12 * i + k];
+                if (j >= 0) s += w[j] / v;
+            }
+            y[i] = s;
+            speed[i] = s * s;
+        }
+    }"""
+    kernel = native(source, "flow", "near: i32[40,12], inout speed: f64[40], w: f64[40], out y: f64[40]", {}, "c")
+    near = np.random.default_rng(2).integers(-20, 40, (40, 12), np.int32)
+    agree(three_way(kernel, [near, np.linspace(1, 2, 40), np.linspace(0.3, 0.9, 40)]))
+    step = Vjp((False, True, True, False), (False, True, False, True))
+    gradient = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,)).module
+    reverse = next(f for f in gradient.functions.values() if f.name.endswith(".reverse"))
+    (inner,) = (loop for loop in Loops.of(reverse) if loop.parent is not None)
+    body = [i for block in inner.blocks for i in block.instructions]
+    divisors = [i.operands[1] for i in body if i.opcode == "fdiv"]
+    assert divisors and not any(isinstance(divisor, I.Load) and divisor in body for divisor in divisors)
+
+
 @pytest.mark.parametrize("does", ["s += v * v * x[j]", "y[j] += cos(v) * x[j]"], ids=["short", "long"])
 def test_what_is_in_the_buffer_in_one_arm_alone_is_loaded_there(does: str) -> None:
     source = f"""
