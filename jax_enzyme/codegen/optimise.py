@@ -11,6 +11,7 @@ from jax_enzyme.codegen import unrolling
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.lane_sums import with_common_sums
+from jax_enzyme.codegen.long_blocks import IN_PIECES, in_pieces, keep_order, long_blocks
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.outer_loops import keep_outer_loops
 from jax_enzyme.codegen.pipelines import Pipeline
@@ -25,9 +26,8 @@ from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.marks import EARLY
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.native import native_from_bitcode, native_from_text
-from jax_enzyme.ir.pass_managers import Setting, inline_marked, run_on_module, set_to
+from jax_enzyme.ir.pass_managers import inline_marked, run_on_module, set_to
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
@@ -45,11 +45,6 @@ _RELAXABLE = {
     "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "fcmp", "fptrunc", "fpext", "select", "phi", "call",
 }  # fmt: skip
 _GATHER, _OF_LOOPS = "llvm.masked.gather", "wide.masked.gather"
-_LONG_BLOCK = 2000
-"""Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code,
-sums keep their order, machine code that of the instructions, and constants are read where they are used: the time that
-these take grows with the square of the block."""
-_IN_ORDER = (Setting("enable-misched", "false", usual="true"), Setting("disable-machine-cse", "true", usual="false"))
 _DEFAULT = Options()
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
@@ -70,7 +65,7 @@ def object_code(
     """The object of a private module, optimised; and the names of those parameters of a function of it behind which
     nothing is written any more. What hardly ever runs, a `careful` function that it calls, is less so."""
     machine = target_machine()
-    settings = _IN_ORDER if _long_blocks(module) else ()
+    settings = IN_PIECES if long_blocks(module) else ()
     native = _optimise(module, machine, options, is_derivative)
     if careful is not None:
         native = _joined([native, _shortly(careful, machine)])
@@ -137,9 +132,9 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     show_rows(module)
     keep_outer_loops(module)
     vectors = options.vector_math and add_vector_math(module)
-    long = _long_blocks(module)
+    long = long_blocks(module)
     for block in long:
-        _keep_order(block)
+        keep_order(block)
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
@@ -162,7 +157,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
         run_on_module(passes, native, builder)
-    for mended in (without_short_masks, with_common_sums):
+    for mended in (without_short_masks, with_common_sums, *([in_pieces] if long else ())):
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
     return native
@@ -250,17 +245,6 @@ def _limit_vectors(module: Module, bits: int) -> None:
     for function in module.functions.values():
         if function.blocks:
             function.attributes = (*function.attributes, f'"prefer-vector-width"="{bits}"')
-
-
-def _long_blocks(module: Module) -> list[BasicBlock]:
-    return [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
-
-
-def _keep_order(block: BasicBlock) -> None:
-    """Sums are not to be put into another order."""
-    for instruction in block.instructions:
-        if "reassoc" in instruction.flags:
-            instruction.flags = tuple(flag for flag in instruction.flags if flag != "reassoc")
 
 
 def relax(module: Module) -> None:
