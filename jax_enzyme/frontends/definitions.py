@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from jax_enzyme.classes import dataclass
 from jax_enzyme.frontends.common_blocks import CONTINUED, Commons, commons, with_values
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir.reach import reached
 
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _DECLARED = re.compile(r"\bextern\b[^;{}=\"]*;")
@@ -28,6 +29,11 @@ _GENERIC = re.compile(
 _PROCEDURES = re.compile(r"^[ \t]*(?:module[ \t]+)?procedure\b(?:[ \t]*::)?([^!\n]*)", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LOOSE = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()")
+_NO_CODE = re.compile(
+    r"^[ \t]*#[ \t]*(?:define[ \t]+\w+|(?:undef|ifn?def)\b.*)|\b(?:__)?format(?:__)?[ \t]*\([ \t]*\w+", re.M
+)
+"""What the preprocessor puts something else for, or asks for, and `__attribute__((format(printf, 1, 2)))`: names that
+no code has behind it."""
 _JOINED = re.compile(r"\\\r?\n")
 _C_LINKAGE = re.compile(r'\bextern\s*"C"')
 _PARENTHESIS = re.compile(r"[()]")
@@ -40,7 +46,7 @@ _LABEL = re.compile(r"""\b(?:__asm__|__asm|asm)\s*\(\s*((?:"[^"\n]*"\s*)+)\)""")
 _AT_FILE_SCOPE = re.compile(r"^[A-Za-z_]\w*[ \t]*\(([^()]*)\)", re.M)
 _ALIAS = re.compile(r"[;{}]|\b__attribute__\s*\(\(\s*(?:__)?alias\b")
 """With what may end the statement before it."""
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+(?:\(([^()]*)\))?(.*)$", re.M)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?(.*)$", re.M)
 _STRING = re.compile(r'"[^"]*"')
 _BODY = ("(", "{")
 """What stands behind the call of a macro that makes the name of a function, and behind one that makes its head."""
@@ -179,14 +185,26 @@ class Texts:
 
     def pasted(self, source: Source, flags: Sequence[str], *, all_words: bool) -> frozenset[str]:
         """The words, in lower case, that macros of a source in C or C++ may paste together into the name of a function:
-        those that stand where macros are called to define one and those in macros themselves, or simply all; none of a
+        those that stand where macros are called to define one and what these are made of, or simply all; none of a
         source whose macros paste nothing."""
         texts = self.of(source, flags) if source.lang in ("c", "c++") else []
         if not any(PASTING in text.text for text in texts):
             return frozenset()
-        return frozenset(_word_set(" ".join(flags))).union(
-            *(text.words if all_words else text.pasted for text in texts)
-        )
+        of_flags = _word_set(" ".join(flags))
+        if all_words:
+            return of_flags.union(*(text.words for text in texts))
+        bodies: dict[str, frozenset[str]] = {}
+        for name, words in (macro for text in texts for macro in text.bodies_of_macros):
+            bodies[name] = words | bodies.get(name, frozenset())
+        given: dict[str, frozenset[str]] = {}
+        for name, words in (call for text in texts for call in text.at_definitions):
+            given[name] = words | given.get(name, frozenset())
+
+        def made_of(words: Iterable[str]) -> frozenset[str]:
+            return frozenset(reached(words, lambda word: bodies.get(word, ())))
+
+        pasting = (name for name in given if name in of_flags or PASTING in made_of([name]))
+        return made_of(of_flags.union(*({name, *given[name]} for name in pasting)))
 
 
 def _includes_unseen(texts: Collection[_Text], flags: Sequence[str]) -> bool:
@@ -296,7 +314,7 @@ class _Text:
 
     @cached_property
     def _of_preprocessor(self) -> str:
-        return " ".join(line for line in self._code.splitlines() if line.lstrip().startswith("#"))
+        return "\n".join(line for line in self._code.splitlines() if line.lstrip().startswith("#"))
 
     @cached_property
     def making(self) -> frozenset[str]:
@@ -304,20 +322,25 @@ class _Text:
         return self.bodies | self.made
 
     @cached_property
-    def pasted(self) -> frozenset[str]:
-        """The words, in lower case, in macros, but for their parameters, and those that stand alone in parentheses
-        where functions are defined, as `sin` in `NAME(sin, f)(double x) {`."""
+    def at_definitions(self) -> Sequence[tuple[str, frozenset[str]]]:
+        """What is called where functions are defined, and the words alone in its parentheses, in lower case: `name`,
+        `sin` and `f` of `NAME(sin, f)(double x) {`."""
         text = self._code
         closes = _closing(text)
-        ends = ((match.end(), closes.get(match.end() - 1)) for match in _CALLED.finditer(text))
+        ends = ((match[1], match.end(), closes.get(match.end() - 1)) for match in _CALLED.finditer(text))
         given = [
-            text[at:end] for at, end in ends if end is not None and text[end + 1 : end + 200].lstrip()[:1] in _BODY
+            (name, text[at:end])
+            for name, at, end in ends
+            if end is not None and text[end + 1 : end + 200].lstrip()[:1] in _BODY
         ]
-        given += [match[1] for match in _AT_FILE_SCOPE.finditer(text)]
-        words = {word.lower() for arguments in given for word in _BARE.findall(arguments)}
-        for parameters, body in _MACRO.findall(text):
-            words |= _word_set(_STRING.sub("", body)) - _word_set(parameters)
-        return frozenset(words)
+        given += [(match[0].partition("(")[0].rstrip(), match[1]) for match in _AT_FILE_SCOPE.finditer(text)]
+        return [(name.lower(), frozenset(word.lower() for word in _BARE.findall(words))) for name, words in given]
+
+    @cached_property
+    def bodies_of_macros(self) -> Sequence[tuple[str, frozenset[str]]]:
+        """The macros and the words of what is put for them, but for their parameters, in lower case."""
+        found = _MACRO.findall(self._code)
+        return [(name.lower(), _word_set(_STRING.sub("", body)) - _word_set(given)) for name, given, body in found]
 
     @cached_property
     def made(self) -> frozenset[str]:
@@ -325,7 +348,7 @@ class _Text:
         are the names of aliases and labels."""
         given = (word for match in _AT_FILE_SCOPE.finditer(self._code) for word in _BARE.findall(match[1]))
         labels = " ".join((*_aliases(self._code), *(match[1] for match in _LABEL.finditer(self._code))))
-        words = (*_LOOSE.findall(self._of_preprocessor), *given, *_WORD.findall(labels))
+        words = (*_LOOSE.findall(_NO_CODE.sub("", self._of_preprocessor)), *given, *_WORD.findall(labels))
         return frozenset(word.lower() for word in words)
 
 

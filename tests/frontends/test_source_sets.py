@@ -825,12 +825,16 @@ def test_a_named_source_comes_before_what_the_compiler_has_built_in(name: str, w
 
 def test_words_of_a_source_whose_macros_paste_make_no_functions_of_the_library(write: Write, tmp_path: Path) -> None:
     """`s` and `in`, `f` and `m` are variables: all templates of a folder were compiled for `sin` and `fmin`. So
-    were all that include a header whose macro prints, or that includes what nobody names."""
+    were all that include a header whose macro prints, or that includes what nobody names; one with macros that paste
+    and others with the words `log` and `p`, for `log1p`, with another name for that, or with `format(printf, 1, 2)`."""
     write(
         say__h="#ifdef USER_CONFIG\n#include USER_CONFIG\n#endif\n#include <stdio.h>\n"
-        '#define SAY(x) fprintf(stderr, "%g", x)\n',
+        '#define SAY(x) fprintf(stderr, "%g", x)\n#define FORTRAN(x) x##_\n#define LOGS(x) (x > 1 ? p : log)\n'
+        "#ifdef OLD\n#define log1p old_log1p\n#endif\n#define PRINTS(a, b) __attribute__((format(printf, a, b)))\n"
+        "#define step our_step\n",
         other__c='#include "say.h"\ndouble other(double x) { SAY(x); return x; }\n',
-        step__c='#include <math.h>\n#include "say.h"\ndouble step(double x) { SAY(x); return sin(x) + fmin(x, 2); }\n',
+        step__c='#include <math.h>\n#include "say.h"\ndouble step(double x) '
+        '{ SAY(x); printf("%g", log1p(x)); return sin(x) + fmin(x, 2); }\n',
         table__c="#define C(a, b) a##_##b\n#define F(a, b) C(a, b)\ndouble F(table, sum)(const double *s, int n) {\n"
         "  double f = 0, m = 1;\n  for (int i = 0, in = n; i < in; i++) f += m * s[i];\n  return f;\n}\n",
     )
