@@ -54,11 +54,16 @@ def host_side(unit: Unit) -> tuple[Unit, CompileError | None]:
     except CompileError as error:
         if unit.named:
             raise
-        return replace(unit, source=replace(unit.source, lang="c++")), error
+        return as_text(unit), error
     for flags in unit.ways:
         if _host_code(unit.source, flags) != code:
             raise compiled_in_two_ways(unit, flags, "")
     return replace(unit, source=code, flags=(), ways=()), None
+
+
+def as_text(unit: Unit) -> Unit:
+    """A source whose text is looked at for what it may define, and which is not compiled."""
+    return replace(unit, source=replace(unit.source, lang="c++"))
 
 
 def _host_code(source: Source, flags: Sequence[str]) -> Source:

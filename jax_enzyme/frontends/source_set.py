@@ -39,7 +39,7 @@ from jax_enzyme.frontends.candidates import (
 from jax_enzyme.frontends.clang import READS_ERRNO, SETS_ERRNO, compile_c, compile_cpp
 from jax_enzyme.frontends.compiled import Compiled, check_together, defined_twice, first_of
 from jax_enzyme.frontends.cuda import compile_cuda
-from jax_enzyme.frontends.cuda_host import host_side, is_on_device, load_host_function, with_launched
+from jax_enzyme.frontends.cuda_host import as_text, host_side, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.definitions import generic
 from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules, module_files
 from jax_enzyme.frontends.fortran_moves import with_moved_memory
@@ -278,7 +278,7 @@ class SourceSet:
         if apart := self._apart_from(on_devices, (symbol, *also), ruled):
             return apart
         self._compile(on_devices)
-        compiled = [one for one in self._compiled() if one.unit.source.lang == "cuda"]
+        compiled = [one for unit in on_devices if isinstance(one := self._done[unit], Compiled)]
         if len(self.units) == 1:
             one = self._done[self.units[0]]
             if isinstance(one, CompileError):
@@ -299,15 +299,17 @@ class SourceSet:
         return with_launched(self._hosts.program(symbol, also, ruled), [one.ir for one in compiled])
 
     def _apart_from(self, on_devices: Sequence[Unit], roots: Sequence[str], ruled: Collection[str]) -> Program | None:
-        """The program of a function in other languages; None where CUDA sources may have a part in it, or are named."""
-        asked = [written(root).name.lower() for root in roots]
-        if not self._apart.units or any(unit.named for unit in on_devices) or any_may_define(on_devices, asked):
+        """That of a function in other languages; None where CUDA sources may have a part in it, or are named."""
+        texts = [as_text(unit) for unit in on_devices]
+        may = any(u.named for u in on_devices) or any_may_define(texts, (written(root).name.lower() for root in roots))
+        if may or not self._apart.units:
             return None
         try:
             found = self._apart.program(roots[0], roots[1:], ruled)
-        except CompileError:
-            return None  # told with all sources
-        return None if any_may_define(on_devices, map(plain, linking.names(found.ir).needed)) else found
+        except CompileError:  # told with all sources
+            return None
+        used = linking.reachable(found.ir, (found.symbol, *roots[1:]))
+        return None if any_may_define(texts, map(plain, linking.names(used).needed)) else found
 
     @cached_property
     def _apart(self) -> SourceSet:
@@ -316,8 +318,7 @@ class SourceSet:
 
     @cached_property
     def _hosts(self) -> SourceSet:
-        """The same sources with the host's side of those in CUDA. What does not compile for the host is kept as for
-        the device: raised where the user named the source, or where something may be needed of it."""
+        """The same sources with the host's side of those in CUDA. What does not compile is kept as for the device."""
         sides = [host_side(unit) if unit.source.lang == "cuda" else (unit, None) for unit in self.units]
         hosts = SourceSet([unit for unit, _ in sides], self._blas)
         hosts._done.update((unit, failure) for unit, failure in sides if failure is not None)
