@@ -5,7 +5,7 @@ The same source with directives, by clang -O3 -fopenmp with one and two threads,
 (`jax.vjp(kernel, x)[1](cotangent)` under `jax.jit`): what a loss around it costs is JAX's, and on one thread (in LBM
 the sum of squares of 900,000 numbers takes as long as all else). Medians of wall times, interleaved; clang's program
 runs in a phase of its own, since the threads of its library look for work for a while after each region, on the cores
-that our threads need.
+that our threads need. glibc is to keep memory between calls (docs/costs.md), or page faults are timed as well.
 `--processor`: the processor's time of all threads in place of wall time, on machines that others use as well; it says
 what sharing costs, and not what it gains. `--norm`: how time grows with n where the loop calls a function of all
 elements; there the processor's time on one thread.
