@@ -20,7 +20,7 @@ are read where they are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import llvmlite.binding as llvm
 
@@ -34,17 +34,30 @@ from jax_enzyme.transform.rewriting import split_before
 
 _LONG = 2000
 """Above so many instructions a block is long."""
+_CUT = 16_000
+"""Above so many it is cut: reading a module and writing it again takes longer than what pieces save of shorter ones."""
 _PIECE = 500
-IN_PIECES = (
+_IN_ORDER = (
     Setting("enable-misched", "false", usual="true"),
     Setting("disable-machine-cse", "true", usual="false"),
-    Setting("disable-cgp", "true", usual="false"),
 )
-"""For the code generator. The last one is what would put pieces together again."""
+_IN_PIECES = Setting("disable-cgp", "true", usual="false")
+"""What it switches off would put pieces together again."""
 
 
 def long_blocks(module: Module) -> list[BasicBlock]:
     return [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG]
+
+
+def are_cut(blocks: Iterable[BasicBlock]) -> bool:
+    """Whether pieces of long blocks are worth their while."""
+    return any(len(block.instructions) > _CUT for block in blocks)
+
+
+def settings(module: Module) -> tuple[Setting, ...]:
+    """Those of the code generator."""
+    long = long_blocks(module)
+    return (*_IN_ORDER, *([_IN_PIECES] if are_cut(long) else ())) if long else ()
 
 
 def keep_order(block: BasicBlock) -> None:

@@ -11,7 +11,7 @@ from jax_enzyme.codegen import unrolling
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.lane_sums import with_common_sums
-from jax_enzyme.codegen.long_blocks import IN_PIECES, in_pieces, keep_order, long_blocks
+from jax_enzyme.codegen.long_blocks import are_cut, in_pieces, keep_order, long_blocks, settings
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.outer_loops import keep_outer_loops
 from jax_enzyme.codegen.pipelines import Pipeline
@@ -65,7 +65,7 @@ def object_code(
     """The object of a private module, optimised; and the names of those parameters of a function of it behind which
     nothing is written any more. What hardly ever runs, a `careful` function that it calls, is less so."""
     machine = target_machine()
-    settings = IN_PIECES if long_blocks(module) else ()
+    chosen = settings(module)
     native = _optimise(module, machine, options, is_derivative)
     if careful is not None:
         native = _joined([native, _shortly(careful, machine)])
@@ -74,7 +74,7 @@ def object_code(
     read = frozenset(name for name, own in words.items() if b"readonly" in own or b"readnone" in own)
 
     def emit() -> bytes:
-        with set_to(settings):
+        with set_to(chosen):
             return machine.emit_object(native)
 
     return waiting_for(emit), read
@@ -133,6 +133,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     keep_outer_loops(module)
     vectors = options.vector_math and add_vector_math(module)
     long = long_blocks(module)
+    cut = are_cut(long)
     for block in long:
         keep_order(block)
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
@@ -157,7 +158,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
         run_on_module(passes, native, builder)
-    for mended in (without_short_masks, with_common_sums, *([in_pieces] if long else ())):
+    for mended in (without_short_masks, with_common_sums, *([in_pieces] if cut else ())):
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
     return native

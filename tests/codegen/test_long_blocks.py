@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from jax_enzyme.codegen.long_blocks import in_pieces, long_blocks
+from jax_enzyme.codegen.long_blocks import are_cut, in_pieces, long_blocks, settings
 from jax_enzyme.ir.instructions import Alloca
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.reader import parse
@@ -40,7 +40,8 @@ end:
 
 def test_long_blocks_become_several() -> None:
     native = native_from_text(_CODE)
-    assert len(long_blocks(parse(str(native)))) == 2
+    found = long_blocks(parse(str(native)))
+    assert len(found) == 2 and not are_cut(found)  # what they save is less than what it takes to make them
     module = in_pieces(native)
     assert long_blocks(module) == [module.functions["f"].entry]
     native_from_text(to_text(module)).verify()
@@ -48,3 +49,9 @@ def test_long_blocks_become_several() -> None:
     # Local variables stay in the entry, and so does all in front of them.
     assert sum(isinstance(i, Alloca) for i in function.entry.instructions) == 1
     assert len(function.blocks) == 3 + 9
+
+
+def test_very_long_blocks_are_cut() -> None:
+    body = f"define double @f() {{\nentry:\n{_lines(16_500, '0.5', 'a')}\n  ret double %a16499\n}}\n"
+    module = parse(body)
+    assert are_cut(long_blocks(module)) and len(settings(module)) == 3
