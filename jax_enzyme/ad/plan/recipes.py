@@ -6,7 +6,7 @@ none (constants, parameters, iteration numbers) are *free*.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
@@ -36,7 +36,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.reach import Reached, reached
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
 from jax_enzyme.remembered import remembered
@@ -217,9 +217,12 @@ class Recipes:
         other allocations too, or the kernel asks how much it was given."""
         if item in self._measured:
             return None
-        together = self.freed_with([item])
-        frees = {a for other in together for a in self._writes_to.get(other, ()) if a.kills}
-        return allocation_size(call) if all(map(self._frees_plainly, frees)) else None
+        return allocation_size(call) if self._are_freed_plainly(self._freed_together.get(item, frozenset())) else None
+
+    @remembered
+    def _are_freed_plainly(self, together: frozenset[MemoryObject]) -> bool:
+        frees = {a for item in together for a in self._writes_to.get(item, ()) if a.kills}
+        return all(map(self._frees_plainly, frees))
 
     @remembered
     def _frees_plainly(self, access: Access) -> bool:
@@ -235,8 +238,19 @@ class Recipes:
 
     def freed_with(self, items: Iterable[MemoryObject]) -> frozenset[MemoryObject]:
         """`items`, and the objects that the same calls free: if one lives in the tape, so do all."""
-        freed = [a.objects for a in self.memory.all if a.kills]
-        return frozenset(reached(items, lambda item: [o for objects in freed if item in objects for o in objects]))
+        items = frozenset(items)
+        return items.union(*(self._freed_together.get(item, ()) for item in items))
+
+    @cached_property
+    def _freed_together(self) -> Mapping[MemoryObject, frozenset[MemoryObject]]:
+        """For each object that a call frees those that such calls free with it, by way of others too."""
+        found: dict[MemoryObject, frozenset[MemoryObject]] = {}
+        for access in self.memory.all:
+            if access.kills:
+                others = {id(group): group for item in access.objects if (group := found.get(item)) is not None}
+                together = frozenset(access.objects).union(*others.values())
+                found.update(dict.fromkeys(together, together))
+        return found
 
     def reloadable(self, load: I.Instruction, pointer: Value) -> tuple[MemoryObject, ...] | None:
         """Where a load can be done again in the reverse sweep: the local objects that must be resident; else None."""
