@@ -22,7 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.combining import join, nothing
+from jax_enzyme.transform.combining import nothing, with_part
 from jax_enzyme.transform.rewriting import local
 
 _ALIGN = 64
@@ -83,7 +83,7 @@ class OwnMemory:
         def combine(at: Builder, index: Value) -> None:
             place = at.gep(type_, self._memory.site, [index])
             part = at.load(type_, at.gep(type_, self._parts, [at.binary("add", first, index, ("nuw", "nsw"))]))
-            at.store(join(at, how, [how], {how.start: at.load(type_, place)}, {how.start: part}), place)
+            at.store(with_part(at, how, at.load(type_, place), part), place)
 
         blocks = self._each(inner, combine)
         Builder(blocks[-1]).count_on(turn, start, const_int(T.I64, self._number), end)

@@ -2,15 +2,21 @@
 
 max       %more = fcmp ogt double %part, %total          -inf
           %best = select i1 %more, double %part, double %total
+max       %best = call double @llvm.maxnum.f64(%total, %part)      no number (NaN)
 product   %all = fmul double %total, %part               1
+
+Of a maximum in which what is no number gives way to any, as in `m > a ? m : a` and `fmax(m, a)`, a part begins with
+that: what no iteration came to may be none in the whole, and stays so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import nan
 
 from jax_enzyme.analysis.accumulation import SET, Chain, says_any
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.transform.guarded_choices import worst
@@ -20,6 +26,8 @@ _CALLS = {
     "llvm.smax.": "sgt", "llvm.smin.": "slt", "llvm.umax.": "ugt", "llvm.umin.": "ult",
 }  # fmt: skip
 """Which of two numbers a function returns, by how its name begins."""
+_OF_NUMBERS = ("llvm.maxnum.", "llvm.minnum.", "llvm.maximumnum.", "llvm.minimumnum.")
+"""Functions that return the other one where one is no number."""
 
 
 def neutral(sum_: Chain) -> Constant | None:
@@ -45,10 +53,40 @@ def nothing(sum_: Chain) -> Value:
         return known
     if kind in ("and", "or"):
         return const_int(type_, -1 if kind == "and" else 0)
+    if _gives_way(sum_):
+        return const_float(type_, nan)
     if kind.startswith("select "):
         _, which, relation = kind.split()
         return worst(type_, relation[0] + ("gt" if which == "max" else "lt"))
     return worst(type_, next(relation for name, relation in _CALLS.items() if kind.startswith(name)))
+
+
+def _gives_way(sum_: Chain) -> bool:
+    """Does what is no number give way to any other, in a maximum or a minimum?"""
+    if not T.is_float(sum_.start.type) or any("nnan" in flags for flags in map(_flags, sum_.steps)):
+        return False
+    sample = sum_.sample
+    if not isinstance(sample, I.Select):
+        return sum_.kind.startswith(_OF_NUMBERS)
+    compared = sample.operands[0]
+    assert isinstance(compared, I.Compare)
+    return sample.operands[1 if compared.predicate.startswith("u") else 2] not in sum_.steps
+
+
+def _flags(step: Value) -> tuple[str, ...]:
+    """Those of an instruction, and of what it chooses by."""
+    if not isinstance(step, I.Instruction):
+        return ()
+    compared = step.operands[0] if isinstance(step, I.Select) else step
+    return (*step.flags, *(compared.flags if isinstance(compared, I.Instruction) else ()))
+
+
+def with_part(at: Builder, sum_: Chain, total: Value, part: Value) -> Value:
+    """A total with a part that began with nothing."""
+    both = join(at, sum_, [sum_], {sum_.start: total}, {sum_.start: part})
+    if isinstance(sum_.sample, I.Select) and _gives_way(sum_):
+        return at.select(at.fcmp("uno", part, part), total, both)
+    return both
 
 
 def join(

@@ -33,7 +33,7 @@ from jax_enzyme.ir.marks import Mark, has_marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.combined_memory import OwnMemory
-from jax_enzyme.transform.combining import join, nothing
+from jax_enzyme.transform.combining import nothing, with_part
 from jax_enzyme.transform.rewriting import (
     count_iterations,
     local,
@@ -250,7 +250,7 @@ class _Cut:
             for value, phi in self._built.items():
                 how = self._found.anew[phi]
                 part = at.load(phi.type, at.gep(phi.type, parts[value], [index]))
-                whole[value] = join(at, how, [how], {phi: before[value]}, {phi: part})
+                whole[value] = with_part(at, how, before[value], part)
                 before[value].add(whole[value], blocks[0])
             blocks.append(BasicBlock(name="product.end"))
             at.count_on(index, blocks[0], const_int(T.I64, self._number), blocks[-1])

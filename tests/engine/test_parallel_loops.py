@@ -2584,6 +2584,34 @@ def test_of_equals_the_same_one_is_the_best_whatever_range_it_is_in(relation: st
         assert kernel(x).tolist() == [best, at]
 
 
+@pytest.mark.parametrize(
+    "step",
+    ["m[at] = fmax(m[at], 1.5 * x[i])", "m[at] = m[at] > x[i] ? m[at] : x[i]", "if (x[i] > m[at]) m[at] = x[i]"],
+)
+def test_what_no_iteration_came_to_stays_no_number(step: str) -> None:
+    """As a mark of places without data; NaN is replaced by any number in the first two, and by none in the third."""
+    source = f"""#include <math.h>
+void k(int n, const double *x, double *y) {{
+  double m[16];
+  for (int j = 0; j < 16; j++) m[j] = j % 3 ? NAN : x[j];
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {{
+    int at = i * 7 % 14;
+#pragma omp critical
+    {{ {step}; }}
+  }}
+  for (int i = 0; i < n; i++) y[i] = m[i % 16] * x[i];
+}}"""
+    x = _inputs(4000)
+    serial = native(source, "k", SIGNATURE, {"n": 4000})
+    kernel = native(source, "k", SIGNATURE, {"n": 4000}, flags=("-fopenmp",))
+    for steps in ((), STEPS["v"]):
+        given = [x if b.name == "x" else np.ones(4000) for b in _built(kernel, steps).buffers if b.is_input]
+        results = (call(_built(each, steps), given) for each in (kernel, serial))
+        for found, expected in zip(*results, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_sums_without_a_directive_keep_their_order() -> None:
     source = """#include <math.h>
 void k(int n, const double *x, double *y) {
