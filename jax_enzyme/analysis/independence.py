@@ -81,6 +81,11 @@ class Independent:
     firsts: tuple[I.Phi, ...] = ()
 
 
+def loop_marks(module: Module, loop: Loop) -> Marks:
+    """What is said of a loop, if it has one latch, which says it."""
+    return marks_of(module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset()
+
+
 class Independence(LoopSizes):
     """The facts about one function."""
 
@@ -114,13 +119,13 @@ class Independence(LoopSizes):
     def examine_marked(self, loop: Loop) -> Independent | str:
         """The same by what the loop's marks say: what it adds up may be added in any order, and memory that is no
         thread's own is divided where they say so. Without marks it is `examine`."""
-        found = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+        found = loop_marks(self._module, loop)
         return self._examine(loop, Mark.EXCLUSIVE in found, found)
 
     def combined(self, loop: Loop) -> list[Combined]:
         """Of a marked loop that nothing else keeps from running in any order: the memory in which it combines numbers
         otherwise than by additions."""
-        marks = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+        marks = loop_marks(self._module, loop)
         found: list[Combined] = []
         others = self._examine(loop, Mark.EXCLUSIVE in marks, marks, found)
         is_due = Mark.PARALLEL in marks and Mark.REVERSED not in marks

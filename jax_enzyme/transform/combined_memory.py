@@ -32,6 +32,7 @@ class OwnMemory:
     """That of one object, in a loop over `number` ranges."""
 
     def __init__(self, root: Function, memory: Combined, number: int) -> None:
+        self._root = root
         self._memory = memory
         self._number = number
         self._own = local(root, T.ArrayType(memory.count, memory.type), _ALIGN, name="own")
@@ -46,7 +47,7 @@ class OwnMemory:
         """The loop uses its own; addresses that were computed in front of it are computed at the end of `before`."""
         at = Builder.at_end(before)
         found: dict[Value, Value] = {self._memory.site: self._own}
-        inside = {i for block in loop.blocks for i in block.instructions}
+        inside = dict.fromkeys(i for block in self._root.blocks if block in loop for i in block.instructions)
 
         def own(value: Value) -> Value:
             if value in found or value in inside or not isinstance(value, I.GetElementPtr):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from jax_enzyme.analysis.independence import Independence, Independent
+from jax_enzyme.analysis.independence import Independence, Independent, loop_marks
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.polynomials import Iteration
@@ -20,7 +20,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
+from jax_enzyme.ir.marks import Mark, Marks, has_marks
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, Value, int_value
@@ -98,7 +98,7 @@ class _Choice:
                 self._leave(other)
 
     def _visit(self, loop: Loop) -> None:
-        marks = self._marks(loop)
+        marks = loop_marks(self._module, loop)
         if marks:
             problem = self._choose(loop)
             self._note(loop, marks, problem or "on several threads")
@@ -111,11 +111,8 @@ class _Choice:
     def _leave(self, function: Function) -> None:
         """Notes the marked loops of a function that stays one of its own: only the root's are shared."""
         for loop in Loops.of(function):
-            if marks := self._marks(loop):
+            if marks := loop_marks(self._module, loop):
                 self._note(loop, marks, "on one thread: it is in a function that is called, as one that calls itself")
-
-    def _marks(self, loop: Loop) -> Marks:
-        return marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
 
     def _note(self, loop: Loop, marks: Marks, verdict: str) -> None:
         which = "the reverse of " if Mark.REVERSED in marks else ""

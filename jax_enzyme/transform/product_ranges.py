@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jax_enzyme.analysis.accumulation import Chain, carried_sum, chain, guarded
 from jax_enzyme.analysis.combinations import Combined
-from jax_enzyme.analysis.independence import Independence
+from jax_enzyme.analysis.independence import Independence, loop_marks
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.classes import dataclass
@@ -99,7 +99,7 @@ def _found(module: Module, root: Function, loops: Loops) -> Iterator[tuple[Loop,
         return how is not None and how.kind not in _SUMS and any(isinstance(user, I.Store) for user, _ in how.ends)
 
     def visit(loop: Loop) -> Iterator[tuple[Loop, Mapping[I.Phi, Chain]]]:
-        if len(loop.latches) == 1 and Mark.PARALLEL in marks_of(module, loop.latches[0].terminator):
+        if Mark.PARALLEL in loop_marks(module, loop):
             sums = {p: c for p in phis(loop.header) if (c := carried_sum(p, loop, used, home)) is not None}
             in_memory = any(combines(i, loop) for block in loop.blocks for i in block.instructions)
             if in_memory or any(_begins_anew(loop, phi, sum_) for phi, sum_ in sums.items()):
