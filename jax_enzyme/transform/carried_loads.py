@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.accumulation import chain
 from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.extents import left
@@ -113,6 +114,7 @@ class _Loading:
     def run(self) -> bool:
         """Whether anything was replaced."""
         self._facts = Recurrences(self._root, self._loops, self._module)
+        self._uses = uses(self._root)
         marked = dict(self._marked())
         wanted = [(loop, phi, marks) for loop, marks in marked.items() for phi in self._carried(loop)]
         short = [loop for loop in self._loops.all if loop not in marked and self._loaded(loop) and self._is_short(loop)]
@@ -193,7 +195,7 @@ class _Loading:
         (start, later), at = _ways(phi, loop), Builder(BasicBlock())
         place, first = None, None
         if self._is_inside(later, loop):
-            place = self._place(loop, start, later, marks)
+            place = self._place(loop, phi, marks)
             if place is None:
                 return None
         elif Mark.PARALLEL not in marks:
@@ -218,12 +220,13 @@ class _Loading:
                 return at.icmp("eq", phi, _ways(phi, loop)[0])
         return None
 
-    def _place(self, loop: Loop, start: Value, latch: Value, marks: Marks) -> _Place | None:
+    def _place(self, loop: Loop, phi: I.Phi, marks: Marks) -> _Place | None:
+        start, latch = _ways(phi, loop)
         for access in self._memory.all:
             match access.instruction:
                 case I.Load() as load if load is latch:
                     align = load.align
-                case I.Store() as store if store.operands[0] is latch and self._may_be_stored(marks):
+                case I.Store() as store if store.operands[0] is latch and self._may_be_stored(loop, phi, latch, marks):
                     align = store.align
                 case _:
                     continue
@@ -239,11 +242,16 @@ class _Loading:
                 pass
         return None
 
-    @staticmethod
-    def _may_be_stored(marks: Marks) -> bool:
+    def _may_be_stored(self, loop: Loop, phi: I.Phi, latch: Value, marks: Marks) -> bool:
         """Iterations of a marked loop see nothing of one another but what they add up, nor do those inside of the
-        reverse of one. Other loops, inside of marked ones, may go from one element of an array to the next."""
-        return bool(marks & {Mark.PARALLEL, Mark.REVERSED})
+        reverse of one. Other loops, inside of marked ones, may go from one element of an array to the next. What a
+        marked loop carries in a reduction may be stored as well, on a tape: there each iteration does need the one
+        before, and nobody would see that any more. Not so where it only adds to what it finds, and goes on with a value
+        of another place."""
+        if Mark.PARALLEL not in marks:
+            return Mark.REVERSED in marks
+        found = chain(phi, self._uses, loop.blocks, self._facts.block_of)
+        return found is not None and latch not in found.steps
 
     def _affine(self, access: Access, loop: Loop, align: int | None) -> _Place | None:
         instruction = access.instruction

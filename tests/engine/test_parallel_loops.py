@@ -2130,6 +2130,25 @@ void k(int n, const double *x, double *y) {
         n=2000,
         all=True,
     ),
+    "what reductions come to, kept by each iteration": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double s = 0, h = 0;
+#pragma omp parallel for reduction(+ : s)
+  for (int i = 0; i < n; i++) {
+    s += sin(x[i]);
+    y[i] = s;
+  }
+#pragma omp parallel for reduction(+ : h)
+  for (int i = 0; i < n; i++) {
+    h = sin(h) + x[i];
+    y[i] += h;
+  }
+  y[0] = s * h;
+}""",
+        "v",  # whose first sweep needs the sum alone
+        "each iteration needs a value from the one before",
+    ),
     "what the program declares how to join, in an array": Shared(
         """#include <math.h>
 #pragma omp declare reduction(far : double : omp_out = fabs(omp_in) > fabs(omp_out) ? omp_in : omp_out) \\
