@@ -2218,7 +2218,7 @@ end subroutine""",
         n=2000,
         all=True,
     ),
-    "what a program in Fortran declares how to join by a function, of none and of many": Shared(
+    "what a program in Fortran declares how to join by a function and by an expression, of none and of many": Shared(
         """module t
 contains
   pure function further(a, b) result(c)
@@ -2231,17 +2231,21 @@ end module
 subroutine k(n, x, y) bind(c)
   use t
   integer :: n, i, q
-  real(8) :: x(n), y(n), m, a
+  real(8) :: x(n), y(n), m, h, a
 !$omp declare reduction(far : real(8) : omp_out = further(omp_out, omp_in)) initializer(omp_priv = 0d0)
+!$omp declare reduction(hyp : real(8) : omp_out = sqrt(omp_out * omp_out + omp_in * omp_in)) initializer(omp_priv = 0d0)
   y = 0
   do q = 0, n, n
   m = 0.5d0
-!$omp parallel do reduction(far: m) private(a)
+  h = 0.5d0
+!$omp parallel do reduction(far: m) reduction(hyp: h) private(a)
   do i = 1, q
     a = cos(3 * x(i)) * exp(x(i)) * mod(i * 7919, 4001)
     m = further(m, a)
+    if (mod(i, 3) == 0) h = sqrt(h * h + a * a)
   end do
   y(1) = y(1) + m
+  y(2) = y(2) + h
   end do
 end subroutine""",
         "pjv",

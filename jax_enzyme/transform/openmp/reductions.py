@@ -73,7 +73,8 @@ def cut_declared(module: Module, found: Worksharing, marks: Marks) -> None:
     """Makes ranges of a loop, in place, which get its `marks` as well, if it reduces anything as the program declares,
     and has the form that is known."""
     used = uses(found.function)
-    if not any(_is_declared(call, used) for _, call in calls_of(found.function, REDUCE)):
+    layout = DataLayout(module)
+    if not any(_is_declared(layout, call, used) for _, call in calls_of(found.function, REDUCE)):
         return
     if len(found.loop.latches) == 1 and count_in_memory(found.function, found.loop):
         loop = loop_behind(found.function, found.start)
@@ -93,9 +94,9 @@ def leave_whole(module: Module) -> None:
 
 
 def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
-    loop, function = found.loop, found.function
+    loop, function, layout = found.loop, found.function, DataLayout(module)
     used = uses(function)
-    calls = [(block, call) for block, call in calls_of(function, REDUCE) if _is_declared(call, used)]
+    calls = [(block, call) for block, call in calls_of(function, REDUCE) if _is_declared(layout, call, used)]
     before, branch = loop.preheader, loop.header.terminator
     ends = [edge for edge in loop.exit_edges if not catches(edge[1])]
     if before is None or len(loop.latches) != 1 or len(ends) != 1 or ends[0][0] is not loop.header:
@@ -116,7 +117,7 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
         if not own or not is_behind or block in loop:
             continue
         are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
-        if are_reduced and _can_be_copied(DataLayout(module), own):
+        if are_reduced and _can_be_copied(layout, own):
             return _Reduced(found, before, ends[0][1], counter, last, sign, behind_last, own, combine, call)
     return None
 
@@ -144,18 +145,20 @@ def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str, bool] | None:
     return (counter, last, predicate[0], predicate.endswith("lt")) if is_known else None
 
 
-def _is_declared(call: I.CallBase, used: Uses) -> bool:
-    """Does a program's function join two, of clang's by its name, or are they records? flang writes what is declared
-    by an expression as it writes what is built in."""
+def _is_declared(layout: DataLayout, call: I.CallBase, used: Uses) -> bool:
+    """Does a program's function join two, of clang's by its name, or are they records, or does an expression of
+    Fortran's, whose `omp_in` and `omp_out` are variables? flang writes what is built in as one operation."""
     combine = call.arguments[5]
     if not isinstance(combine, Function):
         return False
     joins = [callee for callee in map(callee_of, combine.instructions()) if callee is not None]
     if any(callee.name.startswith(_DECLARED) for callee in joins):
         return True
-    of_flang = combine.name.startswith(_OF_FLANG)
+    made = [i.allocated_type for i in combine.instructions() if isinstance(i, I.Alloca)]
+    has_variables = any(not any(T.is_pointer(kind) for _, kind in layout.scalars(type_)) for type_ in made)
     records = any(isinstance(v.allocated_type, T.NamedStructType) for v in _own(call, used))
-    return of_flang and (records or any(callee.blocks for callee in joins))
+    is_declared = records or has_variables or any(callee.blocks for callee in joins)
+    return combine.name.startswith(_OF_FLANG) and is_declared
 
 
 def _own(call: I.CallBase, used: Uses) -> tuple[I.Alloca, ...]:
