@@ -2218,7 +2218,7 @@ end subroutine""",
         n=2000,
         all=True,
     ),
-    "what a program in Fortran declares how to join by a function and by an expression, of none and of many": Shared(
+    "what a program in Fortran declares how to join by functions and expressions, of none too": Shared(
         """module t
 contains
   pure function further(a, b) result(c)
