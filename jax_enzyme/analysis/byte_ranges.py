@@ -25,6 +25,7 @@ from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type, i
 from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.marks import is_told
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
@@ -61,7 +62,7 @@ class ByteRanges:
         typed = source is not None and T.is_float(source) == T.is_float(type_)
         start, member = self._start(pointer), typed and is_member(self._module, access)
         share, on_tape = common_share(self._module, access), is_on_tape(self._module, access)
-        grown = self._root(pointer)[0] in self._grown
+        grown, told = self._root(pointer)[0] in self._grown, is_told(access)
         for item, offsets in self._points_to.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self.layout.scalars(type_))):
                 size = self.layout.store_size(element)
@@ -69,7 +70,7 @@ class ByteRanges:
                 place = promised(here, size, share, self.layout, item)
                 first = None if start is None else start + offset
                 number = T.is_float(element)
-                part = Bytes(place, size, typed, number, first, grown=grown, on_tape=on_tape, member=member)
+                part = Bytes(place, size, typed, number, first, grown=grown, on_tape=on_tape, member=member, told=told)
                 yield item, part if place == here else replace(part, promised=True)
 
     @cached_property

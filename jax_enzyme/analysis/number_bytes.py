@@ -194,7 +194,9 @@ class NumberBytes:
     def are_apart(self, item: MemoryObject, part: Bytes, other: Bytes, places: Collection[Place]) -> bool:
         """Whether the source tells two parts of an object from each other that are accessed by different types, as far
         as the types say: the first is of one of the `places` of an access, in another of which there is no number; or
-        they are never read as one another (`ToldApart`)."""
+        they are never read as one another (`ToldApart`), or it is looked at as the program runs whether they are."""
+        if part.told and other.told and part.size != other.size:
+            return True
         if not (part.typed and other.typed):
             return False
         is_same = part.number == other.number and part.size == other.size

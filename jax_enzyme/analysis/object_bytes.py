@@ -28,7 +28,8 @@ class Bytes:
     them, and is held to be at each. `promised`: its bounds are those of a variable, or of what may have been copied, of
     which it may be any part. `grown`: its memory may not be there yet (null), as that which grows. `on_tape`: what the
     access says of that; None where it says nothing, or of copies. `member`: an integer, or a number that is shorter
-    than a double, that is declared as one of a structure."""
+    than a double, that is declared as one of a structure. `told`: whether it is such a number is looked at as the
+    program runs."""
 
     at: Congruence
     size: int
@@ -42,6 +43,7 @@ class Bytes:
     grown: bool = False
     on_tape: bool | None = None
     member: bool = False
+    told: bool = False
     copies: int = field(default=0, compare=False)
 
     def meets(self, other: Bytes) -> bool:

@@ -293,11 +293,11 @@ class _Job:
         rules = rules_of(base.module)
         found = engine().general(base, step, rules)
         if isinstance(step, Jvp):
-            return found
+            return replace(found, function=engine().look_at_kinds(found.function))
         kept = engine().keep_choices(found.function, step, rules)
         if self.program.launch is None:
             kept = engine().compute_best_again(kept, step, rules)
-        return replace(found, function=kept)
+        return replace(found, function=engine().look_at_kinds(kept))
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""

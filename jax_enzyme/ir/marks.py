@@ -42,6 +42,8 @@ EARLY = '"je.early"'
 """Says of a function that what arms of branches load is loaded in front of these (`ad.emit.early_loads`)."""
 MASK = "je.mask"
 """Says of a select that it only keeps an infinite partial away from a cotangent of 0; else it is its last operand."""
+TOLD = "je.told"
+"""Says of an access of a number that it is looked at as the program runs whether such a number is there."""
 COMMON = "je.common"
 """Says of memory that it is made outside of parallel regions, so that it is no thread's own."""
 SLOTS = "je.slots"
@@ -99,6 +101,11 @@ def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]
     latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, loop)]
     for access in accesses:
         access.metadata = [*((k, n) for k, n in access.metadata if k != _GROUP), (_GROUP, group)]
+
+
+def is_told(access: Instruction) -> bool:
+    """Whether it is looked at as the program runs what kind of number is accessed."""
+    return any(kind == TOLD for kind, _ in access.metadata)
 
 
 def is_common(memory: object) -> bool:

@@ -310,6 +310,18 @@ entry:
   ret float %value
 }
 
+; A number that is read where another kind of number may lie, and whether it is of its own kind.
+define internal double @je.of_its_kind.f64(double %x, i32 %is) nounwind willreturn memory(none) {
+entry:
+  ret double %x
+}
+
+; A number that is read where another kind of number may lie, and whether it is of its own kind.
+define internal float @je.of_its_kind.f32(float %x, i32 %is) nounwind willreturn memory(none) {
+entry:
+  ret float %x
+}
+
 ; The last digit of a number, with its sign: what its bits, plus one, are more; 0 below the least normal number.
 define internal double @je.digit_size.f64(double %x) nounwind willreturn memory(none) {
 entry:

@@ -27,8 +27,9 @@ TAPE = (ALLOCATE, RESET, "je.arena.used", "je.arena.release", JOIN, "je_arena_al
 
 
 def source() -> str:
-    """The text of all helpers: `helpers.ll`, and the parts of the complex functions."""
-    written = resources.files("jax_enzyme.rules").joinpath("helpers.ll").read_text(encoding="utf-8")
+    """The text of all helpers: `helpers.ll`, `kinds.ll`, and the parts of the complex functions."""
+    folder = resources.files("jax_enzyme.rules")
+    written = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("helpers.ll", "kinds.ll"))
     analytic = [a for a in ANALYTIC if a.name != "cdivide"]
     return written + "".join(_complex_part(a, i) for a in analytic for i in (0, 1))
 

@@ -50,6 +50,14 @@ ROWS: tuple[Rule, ...] = (
         edges=_STEP,
     ),
     smooth(
+        "of_its_kind",
+        "1 if x1 != 0 else nan",
+        None,
+        domain=((0.2, 3.0), (1, 1)),
+        source="numbers that are read where another kind of number may lie",
+        edges="NaN where another kind was stored last",
+    ),
+    smooth(
         "rounded_bits",
         "1",
         None,

@@ -113,7 +113,7 @@ NOT_IN_C = frozenset(
     "maximum minimum powi identity constrained is_fpclass digamma polygamma frexp_fraction frexp_exponent "
     "modf_fraction remquo_quotient lgamma_sign rcp rsqrt saturate rcbrt rhypot norm3d norm4d normcdf normcdfinv erfinv "
     "erfcinv erfcx x86_max x86_min nearest rrspacing set_exponent spacing rescaled_bits "
-    "rounded_bits line_of_bits bits_of_line digit_size".split()
+    "rounded_bits line_of_bits bits_of_line digit_size of_its_kind".split()
 )
 """Rows whose names mean nothing in C: a user's own function of that name is another function."""
 

@@ -23,10 +23,10 @@ from jax_enzyme.ir.debug import note_place
 from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.values import ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.rules.effects import DISTANCES_AGREE, NUMBERS_WHOLE
-from jax_enzyme.transform.failure_sites import DISTANCES_DIFFER, NUMBERS_CUT
+from jax_enzyme.rules.effects import DISTANCES_AGREE, NUMBERS_KNOWN, NUMBERS_WHOLE
+from jax_enzyme.transform.failure_sites import DISTANCES_DIFFER, NUMBERS_CUT, NUMBERS_OTHER
 
-_FAILURES = {DISTANCES_AGREE: DISTANCES_DIFFER, NUMBERS_WHOLE: NUMBERS_CUT}
+_FAILURES = {DISTANCES_AGREE: DISTANCES_DIFFER, NUMBERS_WHOLE: NUMBERS_CUT, NUMBERS_KNOWN: NUMBERS_OTHER}
 """What a derivative fails with where something is not true that it checks."""
 _ONLY_CHECKS = ("nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
 

@@ -38,6 +38,7 @@ DIVIDED_BY_ZERO = "je.divided.by.zero"
 DIVISION_OVERFLOWS = "je.division.overflows"
 DISTANCES_DIFFER = "je.distances.differ"
 NUMBERS_CUT = "je.numbers.cut"
+NUMBERS_OTHER = "je.numbers.other"
 FAILS = "je.fails"
 """Ends the call with the status that is its argument."""
 
@@ -59,6 +60,8 @@ _NAMED = {
     "keep pointers in its place, or indices into one array",
     NUMBERS_CUT: "memory is copied or cleared from or up to a place within a number that a derivative depends on: "
     "copy and clear numbers as a whole",
+    NUMBERS_OTHER: "a number that a derivative depends on is read where another kind of number, or a part of one, was "
+    "stored last: read numbers as what was stored",
 }
 # Where headers and the Rust library lie: a place there says nothing about the user's source.
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")

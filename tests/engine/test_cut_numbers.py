@@ -203,3 +203,54 @@ def test_a_double_is_cut_at_a_multiple_of_four_bytes(what: tuple[int, int, int])
         assert np.isnan(jax.jacfwd(lambda x: _OF_RECORDS(np.array(what, np.int32), x))(X)).any()
     except jax.errors.JaxRuntimeError as error:
         assert "within a number" in str(error)
+
+
+_KINDS = r"""
+#include <stdlib.h>
+typedef struct { double d; float f[2]; } Record;
+typedef union { double d; float f[2]; } Either;
+double f(const int at[3], const double x[5]) {
+  int which = at[0], k = at[1], j = at[2];
+  Record r[4];
+  Either *u = malloc(4 * sizeof *u);
+  double s = 0;
+  for (int i = 0; i < 4; i++)
+    r[i].d = u[i].d = x[i] * x[i], r[i].f[0] = (float)x[i], r[i].f[1] = (float)(2 * x[4]);
+  float *p = r[0].f;
+  if (which == 0) p[k] = (float)(x[0] * 3);
+  if (which == 1) s += p[k] * x[1];
+  if (which == 2) u[k].f[j & 1] = (float)(x[0] * 3), s += u[k].f[j & 1] * x[2];
+  for (int i = 0; i < 4; i++) s += r[i].d * x[i] + r[i].f[0] * r[i].f[1];
+  for (int i = 0; i < 4; i++) if (which < 2 || i != k || j > 1) s += u[i].d * x[4];
+  free(u);
+  return s;
+}"""
+_OF_KINDS = je.kernel(_KINDS, "f", "at: i32[3], x: f64[5] -> f64", lang="c", flags=("-fno-strict-aliasing",))
+
+
+@pytest.mark.parametrize("what", [(0, 1, 0), (0, 4, 0), (1, 0, 0), (1, 5, 0), (2, 1, 0), (2, 3, 1)])
+def test_each_number_is_read_as_what_was_stored(what: tuple[int, int, int]) -> None:
+    which, k, _ = what
+
+    def expected(x: jax.Array) -> jax.Array:
+        f = jnp.stack([x[:4], 2 * x[4] + 0 * x[:4]], axis=1).ravel()
+        place = k // 4 * 2 + k % 4
+        if which == 0:
+            f = f.at[place].set(x[0] * 3)
+        kept = x[:4] ** 2 * x[4] * (1 if which < 2 else jnp.arange(4) != k)
+        more = {0: 0.0, 1: f[place] * x[1], 2: x[0] * 3 * x[2]}[which]
+        return jnp.sum(x[:4] ** 3 + f[::2] * f[1::2] + kept) + more
+
+    gradient = jax.grad(expected)(X)
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(lambda x: _OF_KINDS(np.array(what, np.int32), x))(X), gradient, rtol=1e-5)
+
+
+@pytest.mark.parametrize("what", [(0, 2, 0), (0, 3, 0), (0, 7, 0), (1, 2, 0), (1, 11, 0), (2, 1, 2), (2, 1, 3)])
+def test_a_float_in_a_half_of_a_double_is_told(what: tuple[int, int, int]) -> None:
+    f = lambda x: _OF_KINDS(np.array(what, np.int32), x)  # noqa: E731
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"another kind of number.*kernel\.c:\d+"):
+        jax.grad(f)(X)
+    assert np.isnan(jax.jacfwd(f)(X)).any()
+    with pytest.raises(jax.errors.JaxRuntimeError, match="another kind of number"):
+        jax.jacfwd(jax.grad(f))(X)

@@ -71,7 +71,7 @@ REAL: dict[str, Callable[..., Any]] = {
     "erfcinv": lambda x: mpmath.erfinv(1 - x), "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
     "nearest": lambda x, up: x, "rrspacing": lambda x: abs(_fraction(x)) * 2**53,
     "set_exponent": lambda x, n: _fraction(x) * mpf(2) ** n,
-    "rescaled_bits": lambda x, n: x * mpf(2) ** n, "rounded_bits": lambda x, n: x,
+    "rescaled_bits": lambda x, n: x * mpf(2) ** n, "rounded_bits": lambda x, n: x, "of_its_kind": lambda x, n: x,
     "digit_size": _digit, "line_of_bits": lambda x, n, slope: x / _digit(x),
     "bits_of_line": lambda x, n, slope: 1 + x / 2**52,
     "x86_max": _select_max, "x86_min": _select_min,

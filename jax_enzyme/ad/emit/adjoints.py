@@ -41,7 +41,7 @@ from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
 from jax_enzyme.rules.expr import Call, Expr, Var, variables_beside
 from jax_enzyme.rules.rule import Kind
 
@@ -262,6 +262,9 @@ class Adjoints:
                 self._copy(call)
             case Effect.BARRIER | Effect.VOTE:
                 self._facts.execution.meet(self._site, call)
+            case _ if callee_name(call).startswith(OF_ITS_KIND):
+                is_own, adjoint = self._sources.value(call.operands[1]), self.take(call)
+                self.add(call.operands[0], self._whole_numbers.of_its_kind(self._builder, call, is_own, adjoint))
             case Effect.SHUFFLE:
                 back = self._facts.execution.shuffled_back(self._site, call, self.take(call))
                 self.add(call.operands[1], back)

@@ -24,6 +24,7 @@ the addresses, where that is known, and the numbers of one kind that may lie acr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 from jax_enzyme.ad.emit.copies import Pattern, numbers_around
 from jax_enzyme.ad.emit.cut_number_texts import Look, grid_text, records_text
@@ -35,10 +36,10 @@ from jax_enzyme.analysis.words import Words
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value
-from jax_enzyme.rules.effects import NUMBERS_WHOLE
+from jax_enzyme.rules.effects import NUMBERS_KNOWN, NUMBERS_WHOLE
 from jax_enzyme.transform.derivative_checks import demand
 
 
@@ -84,6 +85,16 @@ class WholeNumbers:
         parts = at.binary("xor", no_parts, const_int(T.I1, 1))
         self._demand(at, call, self._look(Look.TANGENT, at, layout, shadows, length, parts))
 
+    def of_its_kind(self, at: Builder, call: I.CallBase, is_own: Value, adjoint: Value) -> Value:
+        """The adjoint of a number that is read where another kind may lie, whose call tells: there is none elsewhere,
+        and what was read for a choice that took something else has an adjoint of 0."""
+        is_known = at.binary(
+            "or", at.icmp("ne", is_own, zero(is_own.type)), at.fcmp("oeq", adjoint, zero(adjoint.type))
+        )
+        if not self.is_off:
+            self._demand(at, call, is_known, NUMBERS_KNOWN)
+        return at.select(is_known, adjoint, const_float(adjoint.type, nan))
+
     def _look(
         self,
         look: Look,
@@ -101,6 +112,6 @@ class WholeNumbers:
             text = records_text(look, name, layout)
         return at.call(defined(self.module, name, text), [shadows[0], shadows[-1], length, others])
 
-    def _demand(self, at: Builder, call: I.CallBase, whole: Value) -> None:
+    def _demand(self, at: Builder, call: I.CallBase, holds: Value, check: str = NUMBERS_WHOLE) -> None:
         place = place_of(self.facts.module, self.facts.origin.get(call, call))
-        demand(self.module, at, NUMBERS_WHOLE, whole, place)
+        demand(self.module, at, check, holds, place)

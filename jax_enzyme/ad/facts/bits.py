@@ -335,11 +335,18 @@ class BitChecks:
                 if not of_numbers and (part.is_adrift(other) or part.is_last_byte(other)):
                     continue
                 meets = part.certainly_meets(other) or self.activity.numbers.are_mistaken(item, part, other)
+                meets |= self._are_of_several_sizes(part, other)
                 if not meets and not self._is_number_alone(value, item, part, other):
                     continue
                 if cause := self._clash(value, part, other):
                     return cause
         return None
+
+    def _are_of_several_sizes(self, part: Bytes, other: Bytes) -> bool:
+        """Whether numbers of two sizes, each accessed as such, may be at one place, where nothing looks at that as the
+        program runs."""
+        are_numbers = part.number and other.number and part.size != other.size
+        return are_numbers and not (self._in_frames or other.whole or other.copies) and part.meets(other)
 
     def _is_apart_from_numbers(self, item: MemoryObject, part: Bytes, places: Sequence[Place]) -> bool:
         """Whether no number that varies is where something else is stored: what is read there has none."""

@@ -50,7 +50,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
 from jax_enzyme.ir.values import Argument, Value, int_value
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import KINDS, Effect
 from jax_enzyme.rules.mpi.table import Communication
 
 _WRITES_BYTES = (Effect.MEMORY_SET, Effect.MEMORY_COPY)
@@ -165,7 +165,7 @@ class StateFinder:
                 and rule_of(instruction, self._facts.rules) is None
                 and not is_memory_free(instruction)
             )
-            if unknown or effect is Effect.READ_CLOCK:
+            if unknown or effect is Effect.READ_CLOCK or callee_name(instruction) in KINDS:
                 raise self._refused(OTHER_EFFECT, instruction, instruction=describe(instruction))
 
     def _check_accesses(self) -> None:

@@ -1,0 +1,158 @@
+; Which kind of number lies where, byte by byte, for all memory in which several may (`transform.number_kinds`).
+;
+;   je.kinds.put(p, n, size)     so many bytes hold numbers of a size from here on; nothing that is known where it is 0
+;   je.kinds.copy(to, from, n)   they hold what others hold; the two may overlap
+;   je.kinds.is(p, size)         1 where one number of this size was stored there as a whole, or no number was; else 0
+;
+; A tree by addresses, of three levels, which grows and is never freed: 64 kB for each 64 kB of memory that was ever used
+; so. Threads share it, each for memory of its own. The byte of an address is 0, or 128 + size + which byte of the number.
+
+@je.kinds.top = internal global [32768 x ptr] zeroinitializer
+
+declare noalias ptr @calloc(i64, i64)
+declare void @free(ptr)
+declare void @abort() noreturn
+
+; What a slot of the tree leads to, made of so many bytes where there is nothing.
+define internal ptr @je.kinds.below(ptr %slot, i64 %bytes) nounwind {
+entry:
+  %known = load atomic ptr, ptr %slot acquire, align 8
+  %is.new = icmp eq ptr %known, null
+  br i1 %is.new, label %make, label %done
+
+make:
+  %fresh = call ptr @calloc(i64 %bytes, i64 1)
+  %none = icmp eq ptr %fresh, null
+  br i1 %none, label %exhausted, label %put
+
+exhausted:
+  call void @abort()
+  unreachable
+
+put:
+  %pair = cmpxchg ptr %slot, ptr null, ptr %fresh acq_rel acquire, align 8
+  %other = extractvalue { ptr, i1 } %pair, 0
+  %won = extractvalue { ptr, i1 } %pair, 1
+  br i1 %won, label %done, label %lost
+
+lost:
+  call void @free(ptr %fresh)
+  br label %done
+
+done:
+  %found = phi ptr [ %known, %entry ], [ %fresh, %put ], [ %other, %lost ]
+  ret ptr %found
+}
+
+; The byte of an address.
+define internal ptr @je.kinds.at(i64 %address) nounwind {
+entry:
+  %high = lshr i64 %address, 32
+  %first = and i64 %high, 32767
+  %top = getelementptr ptr, ptr @je.kinds.top, i64 %first
+  %middle = call ptr @je.kinds.below(ptr %top, i64 524288)
+  %low = lshr i64 %address, 16
+  %second = and i64 %low, 65535
+  %slot = getelementptr ptr, ptr %middle, i64 %second
+  %leaf = call ptr @je.kinds.below(ptr %slot, i64 65536)
+  %third = and i64 %address, 65535
+  %byte = getelementptr i8, ptr %leaf, i64 %third
+  ret ptr %byte
+}
+
+; The byte number `k` of numbers of a size.
+define internal i8 @je.kinds.byte(i64 %k, i32 %size) nounwind willreturn memory(none) {
+entry:
+  %within = sub i32 %size, 1
+  %number = trunc i64 %k to i32
+  %part = and i32 %number, %within
+  %of.size = add i32 %part, %size
+  %marked = or i32 %of.size, 128
+  %nothing = icmp eq i32 %size, 0
+  %code = select i1 %nothing, i32 0, i32 %marked
+  %byte = trunc i32 %code to i8
+  ret i8 %byte
+}
+
+define internal void @je.kinds.put(ptr %p, i64 %bytes, i32 %size) nounwind noinline {
+entry:
+  %address = ptrtoint ptr %p to i64
+  br label %test
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %exit
+
+next:
+  %here = add i64 %address, %k
+  %at = call ptr @je.kinds.at(i64 %here)
+  %code = call i8 @je.kinds.byte(i64 %k, i32 %size)
+  store i8 %code, ptr %at
+  %k.next = add i64 %k, 1
+  br label %test
+
+exit:
+  ret void
+}
+
+define internal void @je.kinds.copy(ptr %to, ptr %from, i64 %bytes) nounwind noinline {
+entry:
+  %target = ptrtoint ptr %to to i64
+  %source = ptrtoint ptr %from to i64
+  %down = icmp ugt i64 %target, %source
+  %last = sub i64 %bytes, 1
+  br label %test
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %exit
+
+next:
+  %mirror = sub i64 %last, %k
+  %i = select i1 %down, i64 %mirror, i64 %k
+  %from.here = add i64 %source, %i
+  %to.here = add i64 %target, %i
+  %read = call ptr @je.kinds.at(i64 %from.here)
+  %written = call ptr @je.kinds.at(i64 %to.here)
+  %code = load i8, ptr %read
+  store i8 %code, ptr %written
+  %k.next = add i64 %k, 1
+  br label %test
+
+exit:
+  ret void
+}
+
+define internal i32 @je.kinds.is(ptr %p, i32 %size) nounwind noinline {
+entry:
+  %address = ptrtoint ptr %p to i64
+  %bytes = zext i32 %size to i64
+  br label %test
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %fine ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %same
+
+next:
+  %here = add i64 %address, %k
+  %at = call ptr @je.kinds.at(i64 %here)
+  %code = call i8 @je.kinds.byte(i64 %k, i32 %size)
+  %found = load i8, ptr %at
+  %none = icmp eq i8 %found, 0
+  %own = icmp eq i8 %found, %code
+  %is.fine = or i1 %none, %own
+  br i1 %is.fine, label %fine, label %other
+
+fine:
+  %k.next = add i64 %k, 1
+  br label %test
+
+same:
+  ret i32 1
+
+other:
+  ret i32 0
+}
