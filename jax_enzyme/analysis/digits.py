@@ -7,6 +7,10 @@ Every access has an address of the form
 with the same s. If all smaller parts lie within s bytes, what is below the greatest common divisor g of the larger
 coefficients lies within g bytes, then the address determines k, as digits determine a number. Conditions that hold
 where the access is made (`if (column < n)`) bound the smaller part.
+
+Of loops that were collapsed an address has quotients and remainders of k instead, `a + s*(k % 80) + t*(k / 80)`. One
+that determines each of them determines k. Or it has quotients beside k, `a + s*k + t*(k / 80)`, and grows by s or more
+in each iteration, if it is the same sum for all accesses: then they count as what does not change.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.implications import implied
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.quotients import Division, division
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass, replace
@@ -96,6 +101,10 @@ def place_of(
         if parts is None:
             return None
         still, own, small, rest = parts
+        growing = [term for factor, term in rest if unit is None and _direction(facts, term, loop) * factor * own > 0]
+        if all(abs(factor) < abs(own) for factor, term in rest if term not in growing):
+            rest = [(factor, term) for factor, term in rest if term not in growing]
+            still = sum(growing, still)
         large: list[int] = []
         if beside is not None:
             still, small = beside, small + still - beside
@@ -111,13 +120,77 @@ def place_of(
                 small += term
         conditions = implied(facts, facts.guards.at(block)).natural
         mine = Polynomial.atom(k).scale(own)
-        sums = (small, small + mine, offset - still - mine, offset - still)
+        sums = (small, small + mine, offset - still - mine, offset - _fixed(facts, still, loop))
         alone, reach, spread, whole = (
             _bounded(facts, sum_, conditions, _ELIMINATIONS) + Interval(0, size - 1) for sum_ in sums
         )
     except TooComplex:
         return None
     return Place(still, own, tuple(large), alone, reach, spread, whole, access.writes)
+
+
+def all_digits(facts: Recurrences, found: Iterable[Access], loop: Loop) -> list[Leaf]:
+    """The quotients and remainders in addresses of a loop that tell the number of the iteration together; none where
+    they do not."""
+    digits = dict(_digits(facts, found, loop))
+    told = dict.fromkeys(digits.values())
+    known = [division for division in told if division.weight]
+    while known:
+        part = known.pop()
+        if not any(
+            (d.of, d.divisor) == (part.of, part.divisor) and bool(d.weight) is not bool(part.weight) for d in told
+        ):
+            continue
+        if _step_of(facts, part.of, loop):
+            return list(digits)
+        # What both parts tell may be a part itself, of something else.
+        whole = division(part.of)
+        if whole is not None and whole.weight in (0, whole.divisor) and whole not in told:
+            told[whole] = None
+            known.append(whole)
+    return []
+
+
+def slowest_digit(facts: Recurrences, found: Iterable[Access], loop: Loop) -> tuple[Leaf, int] | None:
+    """The quotient of the number of an iteration in addresses that changes most rarely, and in how many iterations."""
+    numbers = {digit: d for digit, d in _digits(facts, found, loop) if d.weight and _step_of(facts, d.of, loop)}
+    return max(((digit, d.divisor) for digit, d in numbers.items()), key=lambda pair: pair[1], default=None)
+
+
+def _digits(facts: Recurrences, found: Iterable[Access], loop: Loop) -> Iterable[tuple[Leaf, Division]]:
+    """The quotients and remainders in addresses that are computed in a loop."""
+    for access in found:
+        for atom in facts.form_at(access.pointer, facts.block_of[access.instruction]).polynomial.atoms:
+            part = _digit(facts, atom, loop)
+            if part is not None and isinstance(atom, Leaf):
+                yield atom, part
+
+
+def _digit(facts: Recurrences, atom: Iteration | Leaf, loop: Loop) -> Division | None:
+    """Of what an atom is a quotient or a remainder that is computed in a loop."""
+    if not isinstance(atom, Leaf) or facts.block_of.get(atom.value) not in loop.blocks:
+        return None
+    part = division(atom.value)
+    if part is None or part.weight not in (0, part.divisor):
+        return None
+    of = facts.form_at(part.of, facts.block_of[atom.value]).polynomial
+    return part if facts.interval(of).within(part.limits) else None
+
+
+def _direction(facts: Recurrences, term: Polynomial, loop: Loop) -> int:
+    """Is a term, but for its coefficient, a quotient that never falls (1) or never rises (-1) as a loop goes on?"""
+    ((((atom, _),), _),) = term.terms.items()
+    part = _digit(facts, atom, loop)
+    return _step_of(facts, part.of, loop) if part is not None and part.weight else 0
+
+
+def _step_of(facts: Recurrences, value: Value, loop: Loop) -> int:
+    """Is a value the number of an iteration, counted from anywhere, up (1) or down (-1)?"""
+    form = facts.form_at(value, facts.block_of.get(value, loop.header))
+    first, *steps = form.polynomial.coefficients(facts.iteration(loop))
+    step = steps[0].value if len(steps) == 1 else None
+    exact = facts.is_invariant(first, loop) and facts.is_signed(form, facts.bits(value.type) or 0)
+    return step if exact and step in (1, -1) else 0
 
 
 def _parts(
@@ -139,6 +212,12 @@ def _parts(
         else:
             rest.append((factor, term))
     return still, own, constant, rest
+
+
+def _fixed(facts: Recurrences, still: Polynomial, loop: Loop) -> Polynomial:
+    """What of it is the same throughout a loop."""
+    terms = (Polynomial({monomial: factor}) for monomial, factor in still.terms.items())
+    return sum((term for term in terms if facts.is_invariant(term, loop)), Polynomial({}))
 
 
 def _is_bounded(atom: Iteration | Leaf) -> bool:

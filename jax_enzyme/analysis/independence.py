@@ -21,7 +21,7 @@ from jax_enzyme.analysis.accumulation import Chain, carried_sum, choices, says_a
 from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.combinations import Combinations, Combined
 from jax_enzyme.analysis.common_rows import CommonRow, CommonRows
-from jax_enzyme.analysis.digits import Place, distance, overlap, places_of
+from jax_enzyme.analysis.digits import Place, all_digits, distance, overlap, places_of, slowest_digit
 from jax_enzyme.analysis.handed_memory import HandedMemory
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loop_sizes import LoopSizes
@@ -32,7 +32,6 @@ from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.only_iterations import only_chains
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.private_memory import PrivateMemory
-from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
@@ -193,6 +192,8 @@ class Independence(LoopSizes):
             places = self._places(item, loop)
             problem = places if isinstance(places, str) else overlap(places)
             if problem is None or self._is_exclusive(item, loop, marks):
+                continue
+            if not isinstance(places, str) and self._by_digits(item, loop):
                 continue
             if item.site is None:
                 return f"{_name(item)}: {problem}"
@@ -502,7 +503,7 @@ class Independence(LoopSizes):
     def _apart_by(self, item: MemoryObject, loop: Loop, places: list[Place]) -> int | None:
         """How many iterations lie between two that certainly touch nothing in common; None where that is not known.
         Loops that were collapsed compute indices from their number: there the largest of its digits counts."""
-        found, digit = distance(places), self._digit(item, loop)
+        found, digit = distance(places), slowest_digit(self._facts, self._of(item, loop), loop)
         if found is not None or digit is None:
             return found
         unit, length = digit
@@ -510,23 +511,11 @@ class Independence(LoopSizes):
         found = None if isinstance(by_digit, str) else distance(by_digit)
         return None if found is None else found * length
 
-    def _digit(self, item: MemoryObject, loop: Loop) -> tuple[Leaf, int] | None:
-        """Of the addresses of an object: the quotient of the iteration number that changes most rarely, and in how
-        many iterations."""
-        facts, found = self._facts, dict[Leaf, int]()
-        for access in self._of(item, loop):
-            for atom in facts.form_at(access.pointer, facts.block_of[access.instruction]).polynomial.atoms:
-                of = division(atom.value) if isinstance(atom, Leaf) and self._is_inside(atom.value, loop) else None
-                if not isinstance(atom, Leaf) or of is None or of.weight != of.divisor:
-                    continue
-                form = facts.form_at(of.of, facts.block_of[atom.value])
-                first, *steps = form.polynomial.coefficients(facts.iteration(loop))
-                if [abs(s.value or 0) for s in steps] != [1] or not facts.is_invariant(first, loop):
-                    continue
-                exact = facts.is_signed(form, facts.bits(of.of.type) or 0)
-                if exact and facts.interval(form.polynomial).within(of.limits):
-                    found[atom] = of.divisor
-        return max(found.items(), key=lambda f: f[1], default=None)
+    def _by_digits(self, item: MemoryObject, loop: Loop) -> bool:
+        """Do addresses of an object tell all digits of the number of an iteration?"""
+        units = all_digits(self._facts, self._of(item, loop), loop)
+        found = [self._places(item, loop, unit) for unit in units]
+        return bool(found) and all(not isinstance(places, str) and overlap(places) is None for places in found)
 
     def _places(self, item: MemoryObject, loop: Loop, unit: Iteration | Leaf | None = None) -> list[Place] | str:
         """What iterations touch of an object, or why that is not known; by their number, or another `unit`."""

@@ -622,11 +622,11 @@ end subroutine""",
         "pjv",
         lang="fortran",
     ),
-    "a collapsed stencil": Shared(
+    "a collapsed stencil in chunks": Shared(  # so that the directive does not say that iterations never meet
         """void k(int n, const double *x, double *y) {
   enum { M = 60 };
   for (int i = 0; i < n; i++) y[i] = 0;
-#pragma omp parallel for collapse(2)
+#pragma omp parallel for collapse(2) schedule(static, 8)
   for (int i = 1; i < M - 1; i++)
     for (int j = 2; j < M - 1; j++) {
       int c = i * M + j;
@@ -635,6 +635,16 @@ end subroutine""",
 }""",
         "pjv",
         all=True,
+    ),
+    "collapsed rows that come to where others begin": Shared(
+        """void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for collapse(2) schedule(static, 8)
+  for (int i = 0; i < 20; i++)
+    for (int j = 0; j < 57; j++) y[60 * i + j] = x[i] * x[j], y[60 * i + j + 1140] = x[i] + x[j];
+}""",
+        "",
+        "the places that iterations touch overlap",
     ),
     "a collapsed stencil of Fortran's": Shared(
         """subroutine k(n, x, y)
