@@ -15,6 +15,8 @@ _OF_PACKAGES = frozenset(("site-packages", "dist-packages"))
 """Folders of packages that are installed. The headers of C and C++ lie there, perhaps below the user's own folder."""
 
 
+_APART = "18"
+"""The discriminator of a scope that an instruction of a copied function has to itself."""
 _OF_RUST = "/rustc/"
 """The folder that rustc says the sources of its library lie in."""
 
@@ -62,6 +64,26 @@ def _noted(module: Module, instruction: Instruction) -> str | None:
 def trace(module: Module, instruction: Instruction) -> list[str]:
     """Where an instruction comes from, innermost first, then the calls through which it was inlined."""
     return [_spell(place) for place in _places(module, instruction.metadata)]
+
+
+def set_apart(module: Module, instruction: Instruction) -> None:
+    """Gives an instruction of a copied function, in place, a scope that those at the same place have not: LLVM hands it
+    on to what it makes of the instruction, wherever that is inlined."""
+    node = debug_node(module, instruction.metadata)
+    scope = None if node is None else node.get("scope")
+    if node is None or scope is None:
+        return
+    file = [("file", value) for of in (resolve(module, scope),) if of is not None and (value := of.get("file"))]
+    block = MDNode("DILexicalBlockFile", fields=[("scope", scope), *file, ("discriminator", _APART)], distinct=True)
+    own = [(key, add_node(module, block) if key == "scope" else value) for key, value in node.fields]
+    place = add_node(module, MDNode("DILocation", fields=own))
+    instruction.metadata = [(kind, place if kind == "dbg" else value) for kind, value in instruction.metadata]
+
+
+def is_set_apart(module: Module, instruction: Instruction) -> bool:
+    node = debug_node(module, instruction.metadata)
+    scope = None if node is None else resolve(module, node.get("scope"))
+    return scope is not None and scope.kind == "DILexicalBlockFile" and scope.get("discriminator") == _APART
 
 
 def function_name(module: Module, instruction: Instruction) -> str | None:

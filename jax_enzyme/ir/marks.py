@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from enum import Enum
 from itertools import islice
 
-from jax_enzyme.ir.debug import NOTED, add_loop, add_node, location, note_places, resolve, trace
+from jax_enzyme.ir.debug import NOTED, add_loop, add_node, is_set_apart, location, note_places, resolve, trace
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
@@ -149,9 +149,9 @@ def keep_common(before: Module, after: Module) -> None:
             mark_common(call)
 
 
-def _origin(module: Module, call: Instruction) -> str | None:
-    """Where a call was written, wherever that was inlined."""
-    return next(iter(trace(module, call)), None)
+def _origin(module: Module, call: Instruction) -> tuple[str, bool] | None:
+    """Where a call was written, wherever that was inlined, and whether it is one of a copied function."""
+    return next(((place, is_set_apart(module, call)) for place in trace(module, call)), None)
 
 
 def _made(module: Module) -> Iterable[Instruction]:

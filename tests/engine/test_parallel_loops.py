@@ -2783,6 +2783,7 @@ MADE = {
     "outside": ("", "shared", True),
     "in the region": ("double *own = malloc(n * 64); own[7] = 1;", "own", False),
     "by a function": ("double *own = make(n);", "own", False),
+    "outside, by a function that regions call too": ("double *own = make(n);\n y[0] = own[at[0]];", "shared", True),
     "by a function in a table": ("double *own = known.make(n);", "own", False),
     "a copy of a variable": ("double own[32000];\n memcpy(own, fixed, sizeof own);", "own", False),
 }
@@ -2799,6 +2800,7 @@ def test_memory_is_common_to_all_threads_only_where_it_is_made_outside_of_region
 static double fixed[32000];
 static double *make(int n) {{
   double *made = malloc(n * 64);
+  memset(made, 0, n * 64);
   made[7] = 1;
   return made;
 }}

@@ -11,27 +11,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from jax_enzyme.analysis.loops import Loops
-from jax_enzyme.analysis.objects import call_effect, named_functions
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.marks import Mark, Marks, mark, mark_common, marks_of, unmark
+from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.sameness import does_same, is_same
 from jax_enzyme.ir.values import Value, int_value
-from jax_enzyme.rules.effects import Effect
-from jax_enzyme.transform.heap_locals import move_known_outside
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
+from jax_enzyme.transform.openmp.outside import mark_outside
 from jax_enzyme.transform.openmp.reductions import cut_declared
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
 from jax_enzyme.transform.openmp.scans import join_scans
 from jax_enzyme.transform.openmp.sections import hide_sections
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
-from jax_enzyme.transform.openmp.synchronisation import Synchronisation, is_thread_local, known_by_address
+from jax_enzyme.transform.openmp.synchronisation import Synchronisation
 
 _CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
 _IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place_num")
@@ -40,8 +37,6 @@ _OF_MACHINE = ("omp_get_max_threads", "omp_get_num_procs", "omp_get_thread_limit
 _SIZES = ("__kmpc_push_num_threads", "omp_set_num_threads", "omp_get_num_threads", "omp_get_team_size")
 _MEETINGS = tuple(PREFIX + name for name in ("barrier", "copyprivate", "end_reduce"))
 """Calls that all members of a team come to, and that no optimiser may have two of."""
-_THREADPRIVATE = PREFIX + "threadprivate"
-_ONCE = ("__cxa_guard_acquire", "_ZNSt3__111__call_once")
 _WAITS = PREFIX + "doacross_"
 """Calls by which an iteration waits for those before it (`ordered depend`)."""
 
@@ -95,31 +90,7 @@ def check_exclusive(module: Module, handed: Collection[str]) -> None:
                     unmark(module, latch.terminator)
                     mark(module, latch.terminator, held - {Mark.EXCLUSIVE})
     if marked and not numbered:
-        _mark_common(module, defined, handed)
-
-
-def _mark_common(module: Module, defined: list[Function], handed: Collection[str]) -> None:
-    """Marks the memory that is made outside of parallel regions, in place. Local arrays move to the heap for that:
-    where LLVM finds a copy of a local variable, as `firstprivate` makes it, it may make one of the two. Not file-scope
-    ones where C++ may construct some when control first comes there, which iterations wait for."""
-    regions = {f for f in defined if is_region(module, f)}
-    own = set(reached([*regions, *known_by_address(module, handed)], _named))
-    for function in (f for f in defined if f not in own):
-        move_known_outside(module, function)
-        for instruction in function.instructions():
-            if isinstance(instruction, I.CallBase) and call_effect(instruction) is Effect.ALLOCATE:
-                mark_common(instruction)
-    if any(name.startswith(_ONCE) for name in module.functions):
-        return
-    calls = (i for f in defined for i in f.instructions() if callee_name(i).startswith(_THREADPRIVATE))
-    threads = {o for call in calls for o in call.operands}
-    for variable in module.globals.values():
-        if not is_thread_local(variable) and variable not in threads:
-            mark_common(variable)
-
-
-def _named(function: Function) -> set[Function]:
-    return {f for i in function.instructions() for o in i.operands for f in named_functions(o)}
+        mark_outside(module, handed)
 
 
 def _refuse_cancellation(module: Module, name: str) -> None:
