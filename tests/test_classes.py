@@ -65,6 +65,34 @@ class Empty:
     """Nothing."""
 
 
+@pytest.mark.parametrize("slots", [False, True])
+def test_what_objects_are_made_of_is_alike_in_classes_that_go_on_from_others(slots: bool) -> None:
+    def classes_of(dataclass: Any) -> tuple[Any, Any]:
+        @dataclass(slots=slots)
+        class Base:
+            x: int
+            low: int = dataclasses.field(default=3, init=False)
+            found: list[int] = dataclasses.field(default_factory=list, init=False)
+
+            def __post_init__(self) -> None:
+                self.found.append(self.x)
+
+        @dataclass(slots=slots)
+        class Derived(Base):
+            y: int = 5
+            seen: dict[int, int] = dataclasses.field(default_factory=dict, kw_only=True)
+
+        return Derived, Base
+
+    for derived, base in (classes_of(classes.dataclass), classes_of(dataclasses.dataclass)):
+        one, other = derived(1, 2), derived(1)
+        assert dataclasses.asdict(one) == {"x": 1, "low": 3, "found": [1], "y": 2, "seen": {}} and other.y == 5
+        assert one.seen is not other.seen and one.found is not other.found and base(4).found == [4]
+        for wrong in (lambda of=derived: of(), lambda of=derived: of(1, 2, {}), lambda of=derived: of(1, low=2)):
+            with pytest.raises(TypeError):
+                wrong()
+
+
 def test_what_a_class_defines_itself_stays() -> None:
     assert repr(Named("n")) == "n" and Named("n") == Named("m") and hash(Named("n")) == hash(Named("n"))
     assert Empty() == Empty() and hash(Empty()) == hash(Empty()) and repr(Empty()) == "Empty()"
