@@ -140,6 +140,12 @@ CASES: dict[str, tuple[str, str, str | dict[int, str]]] = {
     ),
     "product_into_itself": (f"{PRODUCT} c[p] = a[n - 1 - p];", SUMS, ""),
     "product_into_its_table": (f"{PRODUCT} if (p == 6) c = (double **)c[0];", SUMS, {0: "", 6: "at a null pointer"}),
+    "one_of_two_behind_a_table": (
+        f"{INDICES} double *o = malloc(8 * n); for (int i = 0; i < n; i++) o[i] = i; const double *v = x;",
+        """for (int i = 0; i < n; i++) { y[i] = x[t[i]]; if (x[i] > 3) v = o; }
+for (int i = 0; i < n + (p == 6); i++) y[i] += v[i];""",
+        {0: "", 6: f"allocated memory: {BAD}"},
+    ),
     "right_with_marks": (f"{INDICES} t[p] = -1;", "for (int i = 0; i < n; i++) y[i] = t[i] < 0 ? 0 : x[t[i]];", ""),
     "right_with_empty_rows": (f"{SPARSE} for (int k = p; k <= n; k++) r[k] = 2 * p;", OF_ROWS, ""),
 }

@@ -94,6 +94,7 @@ class BoundsOfFunction:
                 self._provenance.record(call.arguments[1])  # the run time has to know what is no heap
         for instruction, check in self._deferred.checks(self._hoisting.is_quick):
             self.before.setdefault(instruction, []).append(check)
+        self._provenance.complete()
 
     def _look_at(self, access: Access, users: Uses) -> None:
         hoisted = self._hoisting.places.get(access.instruction)

@@ -107,6 +107,7 @@ class Provenance:
         self._tables: Value | None = None
         self._places: dict[Value, Place | None] = {}
         self._records: dict[Value, Value] = {}
+        self._twins: list[tuple[I.Instruction, I.Phi | I.Select]] = []
 
     def of(self, pointer: Value) -> Place | None:
         """None where nothing is to be checked: functions, variables of libraries."""
@@ -208,21 +209,27 @@ class Provenance:
     def _merged(self, root: I.Instruction) -> Place | None:
         roots, merges = _sources(root)
         if len(roots) == 1:
-            return self.of(next(iter(roots)))
+            place = self.of(roots[0])
+            # What is found in a loop may be found in a second version of that loop, too.
+            if not isinstance(place, Found) or not isinstance(roots[0], I.Instruction):
+                return place
         for merge in merges:
-            twin: I.Instruction
-            if isinstance(merge, I.Phi):
-                twin = I.Phi(T.PTR, "phi", list(merge.operands), targets=list(merge.targets))
-            else:
-                twin = I.Select(T.PTR, "select", list(merge.operands))
+            twin = I.Phi(T.PTR, "phi", []) if isinstance(merge, I.Phi) else I.Select(T.PTR, "select", [])
             self._places[merge] = Found(twin)
-        for merge in merges:
-            place = self._places[merge]
-            assert isinstance(place, Found) and isinstance(place.record, I.Instruction)
-            first = 0 if isinstance(merge, I.Phi) else 1
-            place.record.operands[first:] = [self.record(v) for v in merge.operands[first:]]
-            self.behind.setdefault(merge, []).insert(0, place.record)
+            self._twins.append((merge, twin))
+            self.behind.setdefault(merge, []).insert(0, twin)
         return self._places[root]
+
+    def complete(self) -> None:
+        """Lets the records of pointers that are one or another be those of what they are now that all loops have their
+        versions, in place."""
+        while self._twins:
+            merge, twin = self._twins.pop()
+            if isinstance(merge, I.Phi) and isinstance(twin, I.Phi):
+                for value, block in merge.incoming:
+                    twin.add(self.record(value), block)
+            else:
+                twin.operands += [merge.operands[0], *(self.record(value) for value in merge.operands[1:])]
 
     def record(self, pointer: Value) -> Value:
         """The record of the object that a pointer leads to; it is inserted with what else tells objects apart."""
