@@ -33,6 +33,8 @@ NO_WRAP = Interval(-(1 << 56), 1 << 56)
 """What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
 _MOST_WAYS = 4
 """Beside so many different ones what does not change is looked at: each takes a look at all accesses."""
+_ANY = 1 << 20
+"""The coefficient of the iteration where no access has one: a condition may say which iteration all of them are of."""
 _ELIMINATIONS = 2
 """How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
 ones iterations may meet, and the loop stays serial."""
@@ -73,7 +75,7 @@ def places_of(
     places = beside(None, 0)
     stills = {str(place.still): place.still for place in places or ()}
     owns = sorted({place.own for place in places or ()}, key=abs)
-    own = owns[1] if len(owns) == 2 and owns[0] == 0 else 0
+    own = owns[1] if len(owns) == 2 and owns[0] == 0 else _ANY if owns == [0] else 0
     differ = len(stills) > 1 or own != 0
     ways = (beside(still, own) for still in (stills.values() if differ and len(stills) <= _MOST_WAYS else ()))
     return next((way for way in ways if way is not None and overlap(way) is None), places)

@@ -29,7 +29,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
-from jax_enzyme.analysis.only_iterations import only_chains
+from jax_enzyme.analysis.only_iterations import is_last_alone, only_chains, settled
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -60,7 +60,8 @@ class Independent:
     at once; `near`, those to which only iterations add at the same places that are less than `apart` iterations from
     one another; `arenas`, those from which iterations take memory for a tape, which stays.
 
-    `firsts`: the phis of its header that are something else in the first iteration than in all others.
+    `firsts`: the phis of its header that are something else in the first iteration than in all others, with what they
+    are there.
 
     `counted`: what is used behind the loop of its counters, which the number of iterations tells, with the counter: its
     value after all of them, but for so many."""
@@ -77,7 +78,7 @@ class Independent:
     length: Polynomial | None = None
     arenas: tuple[Value, ...] = ()
     counted: tuple[tuple[Value, I.Phi, int], ...] = ()
-    firsts: tuple[I.Phi, ...] = ()
+    firsts: tuple[tuple[I.Phi, Value], ...] = ()
 
 
 def loop_marks(module: Module, loop: Loop) -> Marks:
@@ -151,8 +152,8 @@ class Independence(LoopSizes):
             sums = self._sums(loop)
             if length is None:
                 sums |= self._only(loop, sums, count)
-        firsts = self._firsts(loop, sums, count)
-        counters = self._counters(loop, {*sums, *firsts}, count)
+        firsts = self._firsts(loop, sums, count, exact=length is None)
+        counters = self._counters(loop, {*sums, *(phi for phi, _ in firsts)}, count)
         counted = () if isinstance(counters, str) else _counted(loop, counters, left)
         others = tuple(v for v in left if all(v is not c for c, _, _ in counted))
         if others and Mark.PARALLEL not in marks:
@@ -372,10 +373,23 @@ class Independence(LoopSizes):
     def _is_inside(self, value: Value, loop: Loop) -> bool:
         return self._facts.block_of.get(value) in loop.blocks
 
-    def _firsts(self, loop: Loop, sums: Container[Value], count: int | None) -> tuple[I.Phi, ...]:
-        """The phis of the header that are no counters, and the same in all iterations but the first one."""
-        others = (phi for phi in _phis(loop) if phi not in sums and self._grows_by(phi, loop, count) is None)
-        return tuple(p for p in others if (ends := loop.ends(p)) is not None and not self._is_inside(ends[1], loop))
+    def _firsts(
+        self, loop: Loop, sums: Container[Value], count: int, *, exact: bool
+    ) -> tuple[tuple[I.Phi, Value], ...]:
+        """The phis of the header that are no counters, and the same in all iterations but the first one, with that; or
+        of which only what the last one of exactly so many iterations leaves is needed."""
+        grow = {phi: self._grows_by(phi, loop, count) for phi in _phis(loop) if phi not in sums}
+        steps = {phi: step for phi, step in grow.items() if step is not None}
+        found: list[tuple[I.Phi, Value]] = []
+        for phi in (phi for phi in grow if phi not in steps):
+            start, later = loop.ends(phi) or (phi, phi)
+            if not self._is_inside(later, loop):
+                found.append((phi, later))
+            elif later is not phi and (known := settled(loop, phi, later, steps)) is not None:
+                found.append((phi, known))
+            elif later is not phi and exact and is_last_alone(loop, phi, later, steps, count, self._uses):
+                found.append((phi, start))
+        return tuple(found)
 
     def _counters(self, loop: Loop, sums: Container[Value], count: int | None) -> tuple[tuple[I.Phi, int], ...] | str:
         found: list[tuple[I.Phi, int]] = []

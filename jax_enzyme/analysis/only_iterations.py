@@ -19,7 +19,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Uses, callee_name
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.sameness import is_same
+from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.rules.effects import SECTION
 
 _MOST = 16
@@ -52,6 +53,29 @@ def only_chains(
     return found
 
 
+def settled(loop: Loop, phi: I.Phi, following: Value, counters: Iterable[I.Phi]) -> Value | None:
+    """The constant that a phi of the header is in all iterations but the first one, which sets it, where none sets it
+    to anything else."""
+    starts = {p: int_value(ends[0]) for p in counters if (ends := loop.ends(p))}
+    first = _Way(loop, {p: start for p, start in starts.items() if start is not None})
+    set_to = first.sources(following)
+    if len(set_to) != 1 or not isinstance(set_to[0], Constant):
+        return None
+    others = _Way(loop, {}).sources(following)
+    return set_to[0] if all(v is phi or is_same(v, set_to[0]) for v in others) else None
+
+
+def is_last_alone(loop: Loop, phi: I.Phi, following: Value, steps: Mapping[I.Phi, int], count: int, uses: Uses) -> bool:
+    """Does no iteration read a phi of the header, while the last one leaves something else?"""
+    starts = {p: int_value(ends[0]) for p in steps if (ends := loop.ends(p))}
+    behind = {p: start + (count - 1) * steps[p] for p, start in starts.items() if start is not None}
+    last = _Way(loop, {p: wrapped(number, _bits(p)) for p, number in behind.items()})
+    begun = [p for p in loop.header.instructions if isinstance(p, I.Phi) and p not in steps]
+    if any(source in begun for source in last.sources(following)):
+        return False
+    return not _Search(loop, [], uses).is_needed(phi, following, _Way(loop, {}))
+
+
 def _bits(phi: I.Phi) -> int:
     assert isinstance(phi.type, T.IntType)
     return phi.type.bits
@@ -76,6 +100,11 @@ class _Search:
             return None
         active = [n for n, way in enumerate(self._ways) if way.changes(phi, following) or self._reads(phi, way)]
         return None if len(active) > 1 else active[0] if active else 0
+
+    def is_needed(self, phi: I.Phi, following: Value, way: _Way) -> bool:
+        """May an iteration that goes this way use a phi of the header otherwise than to hand it on, or the program
+        behind the loop what it hands on, other than the next value?"""
+        return self._is_seen_outside(phi, following) or self._reads(phi, way)
 
     def _is_seen_outside(self, phi: I.Phi, following: Value) -> bool:
         """Does the program behind the loop use the value as an iteration finds it, or on the way through that?"""
@@ -141,13 +170,17 @@ class _Way:
 
     def changes(self, phi: I.Phi, following: Value) -> bool:
         """May the iteration leave another value than it found?"""
+        return any(v is not phi for v in self.sources(following))
+
+    def sources(self, following: Value) -> list[Value]:
+        """What the iteration may leave, where selects and phis have chosen; phis of the header as it began."""
 
         def sources(value: Value) -> Iterable[Value]:
-            inside = isinstance(value, I.Phi | I.Select) and value is not phi and self.comes_by(value)
+            begins = value in self.loop.header.instructions and isinstance(value, I.Phi)
+            inside = isinstance(value, I.Phi | I.Select) and not begins and self.comes_by(value)
             return self._chosen(value) if inside and isinstance(value, I.Instruction) else ()
 
-        found = set(reached([following], sources))
-        return any(v is not phi and not list(sources(v)) for v in found)
+        return [v for v in reached([following], sources) if not list(sources(v))]
 
     def _chosen(self, join: I.Instruction) -> list[Value]:
         if isinstance(join, I.Phi):

@@ -47,6 +47,7 @@ from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.cleared_results import clear_results
 from jax_enzyme.transform.devirtualise import show_callees
 from jax_enzyme.transform.dispatched import tell_objects
+from jax_enzyme.transform.distances import tell_distances
 from jax_enzyme.transform.divisions import note_divisions, show_divisors
 from jax_enzyme.transform.equal_phis import join_equal_phis
 from jax_enzyme.transform.failing import stays_true
@@ -102,7 +103,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
     result = replace(function, module=_regular(module, function.symbol))
     for turn in range(_ROUNDS):
         on_loops = (*((make_ends_apart,) if _runs_alone(result.module) else ()), of_module(ask_to_unroll))
-        of_loops = (of_module(show_short_sections), leave_out_untaken_exits, join_marked_ends)
+        of_loops = (of_module(show_short_sections), tell_distances, leave_out_untaken_exits, join_marked_ends)
         simple = through(result, *of_loops, simplify, *on_loops)
         is_chosen = turn == 0 and choose_loads(simple)  # in place: nobody else has the module
         is_changed = is_chosen or simple.module is not result.module

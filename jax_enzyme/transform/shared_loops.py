@@ -273,10 +273,9 @@ class Sharing:
             passed = at.narrow(first, phi.type)
             offset = at.binary("mul", passed, const_int(phi.type, step))
             found[phi] = at.binary("add", cloner.value(self._start(phi)), offset)
-        for phi in self._share.firsts:
-            start, following = self._share.loop.ends(phi) or (phi, phi)
+        for phi, later in self._share.firsts:
             is_first = at.icmp("eq", first, const_int(T.I64, 0))
-            found[phi] = at.select(is_first, cloner.value(start), cloner.value(following))
+            found[phi] = at.select(is_first, cloner.value(self._start(phi)), cloner.value(later))
         return found
 
     def _leave_early(self, cloner: Cloner) -> list[BasicBlock]:

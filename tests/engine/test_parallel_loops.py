@@ -2064,6 +2064,29 @@ void k(int n, const double *x, double *y) {
         "iterations touch the same places of it",
         n=2000,
     ),
+    "an array of the last iteration's, in Fortran": Shared(
+        """subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: w(4), v(n / 1000)
+  integer :: i, j
+  !$omp parallel do lastprivate(w, v)
+  do i = 1, n
+    do j = 1, 4
+      w(j) = sin(j * x(i))
+      v(1 + mod(j, n / 1000)) = w(j) * x(i)
+    end do
+    v(n / 1000) = v(1) * x(i)
+    y(i) = sum(w) * v(1)
+  end do
+  y(5:8) = w(1:4) * y(5:8)
+  y(1:2) = v(1:2) + y(1:2)
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        all=True,
+    ),
     "a value of the last iteration, where data say which one that is": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
