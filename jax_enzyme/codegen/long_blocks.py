@@ -20,22 +20,21 @@ are read where they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import pairwise
 
 import llvmlite.binding as llvm
 
-from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.pass_managers import Setting
-from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
-from jax_enzyme.transform.rewriting import split_before
 
 _LONG = 2000
 """Above so many instructions a block is long."""
-_CUT = 16_000
-"""Above so many it is cut: reading a module and writing it again takes longer than what pieces save of shorter ones."""
+_CUT = 4000
+"""Above so many it is cut: of shorter ones pieces save less than a tenth of a second."""
 _PIECE = 500
 _IN_ORDER = (
     Setting("enable-misched", "false", usual="true"),
@@ -67,21 +66,43 @@ def keep_order(block: BasicBlock) -> None:
             instruction.flags = tuple(flag for flag in instruction.flags if flag != "reassoc")
 
 
-def in_pieces(native: llvm.ModuleRef) -> Module:
-    """The module without such blocks."""
-    module = parse(str(native))
-    for function in module.functions.values():
-        for block in list(function.blocks):
-            for start in reversed(_starts(block)):  # from the end on, so that each instruction moves once
-                rest = split_before(function, block, start)
-                Builder(block).br(rest)
-    return module
+def in_pieces(native: llvm.ModuleRef) -> str:
+    """The text of a module without such blocks. As text, since to read it takes longer than what pieces save."""
+    for function in native.functions:
+        for entry in function.blocks:
+            entry.name = entry.name or "entry"  # LLVM does not print what it is called otherwise
+            break
+    return _FUNCTION.sub(lambda found: _cut(found[0]), str(native))
 
 
-def _starts(block: BasicBlock) -> Sequence[int]:
-    """Where pieces of a block start: behind its phis, and behind local variables, which are to stay what they are."""
-    count = len(block.instructions)
-    if count <= _LONG:
-        return ()
-    fixed = max((n for n, i in enumerate(block.instructions) if isinstance(i, I.Phi | I.Alloca)), default=-1)
-    return range(max(fixed + 1, _PIECE), count - _PIECE, _PIECE)
+_FUNCTION = re.compile(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
+_LABEL = re.compile(r'^("[^"\n]*"|[-$.\w]+):', re.MULTILINE)
+_INSTRUCTION = re.compile(r"^  (?=\S)", re.MULTILINE)
+_FIXED = re.compile(r"^  %[^=\n]*= (?:phi|alloca) ", re.MULTILINE)
+"""What pieces start behind: phis, and local variables, which are to stay what they are."""
+_PHI = re.compile(r"^  %[^=\n]*= phi .*", re.MULTILINE)
+
+
+def _cut(function: str) -> str:
+    """The text of a function, its long blocks in pieces."""
+    labels = list(_LABEL.finditer(function))
+    ends = [*(label.start() for label in labels), len(function)]
+    last: dict[str, str] = {}
+    """The last piece of each block that is cut: from there control goes on."""
+    parts = [function[: ends[0]]]
+    for label, (start, end) in zip(labels, pairwise(ends), strict=True):
+        places = [found.start() for found in _INSTRUCTION.finditer(function, start, end)]
+        cuts: list[int] = []
+        if len(places) > _LONG:
+            fixed = max((found.start() for found in _FIXED.finditer(function, start, end)), default=-1)
+            cuts = places[max(bisect_left(places, fixed) + 1, _PIECE) : -_PIECE : _PIECE]
+        for number, (begin, stop) in enumerate(pairwise([start, *cuts, end])):
+            if number:
+                piece = last[label[1]] = f"je.piece.{label.start()}.{number}"
+                parts.append(f"  br label %{piece}\n\n{piece}:\n")
+            parts.append(function[begin:stop])
+    text = "".join(parts)
+    if not last:
+        return text
+    edges = re.compile("|".join(f"%{re.escape(block)} ]" for block in last))
+    return _PHI.sub(lambda phi: edges.sub(lambda edge: f"%{last[edge[0][1:-2]]} ]", phi[0]), text)

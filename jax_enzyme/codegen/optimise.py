@@ -133,7 +133,6 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     keep_outer_loops(module)
     vectors = options.vector_math and add_vector_math(module)
     long = long_blocks(module)
-    cut = are_cut(long)
     for block in long:
         keep_order(block)
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
@@ -158,10 +157,10 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
         run_on_module(passes, native, builder)
-    for mended in (without_short_masks, with_common_sums, *([in_pieces] if cut else ())):
+    for mended in (without_short_masks, with_common_sums):
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
-    return native
+    return _parsed(in_pieces(native)) if are_cut(long) else native
 
 
 def _in_pairs(pipeline: Pipeline, module: Module, options: Options) -> tuple[llvm.ModuleRef, llvm.PassBuilder] | None:

@@ -8,7 +8,6 @@ from jax_enzyme.codegen.long_blocks import are_cut, in_pieces, long_blocks, sett
 from jax_enzyme.ir.instructions import Alloca
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.writer import to_text
 
 
 def _lines(count: int, start: str, name: str) -> str:
@@ -40,18 +39,23 @@ end:
 
 def test_long_blocks_become_several() -> None:
     native = native_from_text(_CODE)
-    found = long_blocks(parse(str(native)))
-    assert len(found) == 2 and not are_cut(found)  # what they save is less than what it takes to make them
-    module = in_pieces(native)
+    whole = parse(str(native))
+    found = long_blocks(whole)
+    assert len(settings(whole)) == 3 and len(found) == 2 and are_cut(found) and not are_cut(found[:1])
+    text = in_pieces(native)
+    native_from_text(text).verify()
+    module = parse(text)
     assert long_blocks(module) == [module.functions["f"].entry]
-    native_from_text(to_text(module)).verify()
     function = module.functions["f"]
     # Local variables stay in the entry, and so does all in front of them.
     assert sum(isinstance(i, Alloca) for i in function.entry.instructions) == 1
     assert len(function.blocks) == 3 + 9
 
 
-def test_very_long_blocks_are_cut() -> None:
-    body = f"define double @f() {{\nentry:\n{_lines(16_500, '0.5', 'a')}\n  ret double %a16499\n}}\n"
-    module = parse(body)
-    assert are_cut(long_blocks(module)) and len(settings(module)) == 3
+def test_control_goes_on_from_the_last_piece_of_blocks_without_names_and_with_odd_ones() -> None:
+    local = "  %local = alloca double\n  store double %a2499, ptr %local\n"
+    code = _CODE.replace(local, "").replace("entry:\n", "").replace("%entry", "%0").replace("ptr %p, i64 %n", "i64 %n")
+    text = in_pieces(native_from_text(code.replace("loop:", '"a loop":').replace("%loop", '%"a loop"')))
+    native_from_text(text).verify()
+    blocks = parse(text).functions["f"].blocks
+    assert len(blocks) == 3 + 9 + 4 and [b.name for b in blocks if "piece" not in b.name] == ["entry", "a loop", "end"]
