@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from functools import cache, cached_property
 from pathlib import Path
 
-from jax_enzyme.frontends.definitions import PASTING, Texts, headers_with, parts
+from jax_enzyme.frontends.definitions import PASTING, headers_with, parts
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
 from jax_enzyme.frontends.spelling import OF_THE_LINKER, Spelling, spelling
@@ -28,7 +28,7 @@ def plain(symbol: str) -> str:
 
 def may_define(unit: Unit, name: str) -> bool:
     """Whether the text of a unit is likely to define a name, or does not tell."""
-    return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
+    return unit.likely is None or not unit.likely.isdisjoint(_spelt(name))
 
 
 def any_may_define(units: Iterable[Unit], names: Iterable[str]) -> bool:
@@ -43,17 +43,28 @@ def may_bind(unit: Unit, names: Iterable[str]) -> bool:
 
 def may_rename(unit: Unit, name: str) -> bool:
     """Whether a unit is likely to define what a macro without parameters calls by a name."""
-    return unit.likely is not None and not unit.likely.isdisjoint(unit.renamed.get(name, ()))
+    return unit.likely is not None and any(not unit.likely.isdisjoint(unit.renamed.get(n, ())) for n in _spelt(name))
 
 
 def may_be_renamed(unit: Unit, name: str) -> bool:
     """Whether a macro without parameters puts another name for one that the text of a unit is likely to define."""
-    return unit.likely is not None and name in unit.likely and any(name in macros for macros in unit.renamed.values())
+    names = unit.likely and unit.likely.intersection(_spelt(name))
+    return bool(names) and any(not names.isdisjoint(macros) for macros in unit.renamed.values())
 
 
 def may_paste(unit: Unit) -> bool:
     """Whether macros of a unit make names of several words."""
     return unit.mentioned is not None and PASTING in unit.mentioned
+
+
+def _has_whole_names(unit: Unit) -> bool:
+    """Whether all names that a unit defines stand in its text, or in those that it includes, as they are."""
+    return unit.source.lang == "c" and unit.mentioned is not None and PASTING not in unit.mentioned
+
+
+def _spelt(name: str) -> tuple[str, str]:
+    """What C may call a function whose name is known without what Fortran puts behind it."""
+    return name, f"{name}_"
 
 
 class Candidates:
@@ -75,16 +86,12 @@ class Candidates:
         return [place for place, unit in enumerate(self._units) if unit.likely is None]
 
     @cached_property
-    def _texts(self) -> Texts:
-        return Texts()
-
-    @cached_property
     def _hints(self) -> dict[Unit, frozenset[str] | None]:
-        return {unit: self._texts.hinted(unit.source, unit.flags) for unit in self._units if unit.named}
+        return {unit: unit.texts.hinted(unit.source, unit.flags) for unit in self._units if unit.named}
 
     @cached_property
     def _pasting(self) -> list[tuple[Unit, frozenset[str]]]:
-        words = ((u, self._texts.pasted(u.source, u.flags, all_words=u.named)) for u in self._units)
+        words = ((u, u.texts.pasted(u.source, u.flags, all_words=u.named)) for u in self._units)
         return [(unit, found) for unit, found in words if found]
 
     def hiding(self, names: Collection[str], done: Container[Unit]) -> list[Unit]:
@@ -100,7 +107,7 @@ class Candidates:
         if unit.named:
             hints = self._hints[unit]
             return hints is None or not hints.isdisjoint(names)
-        return self._texts.makes(unit.source, unit.flags, names) is not False
+        return unit.texts.makes(unit.source, unit.flags, names) is not False
 
     def defining(self, asked: Spelling) -> Iterator[list[Unit]]:
         """The units that may define what somebody asks for, in their order: first those that are named, which come
@@ -117,8 +124,15 @@ class Candidates:
         found: set[int] = set()
         for symbol in symbols:
             left = [place for place in self._with_symbol(symbol) if self._units[place] not in done]
-            found.update(self._within(left, spelling(symbol)))
+            found.update(self._within(self._exact(left, symbol), spelling(symbol)))
         return [self._units[place] for place in sorted(found)]
+
+    def _exact(self, places: Sequence[int], symbol: str) -> Sequence[int]:
+        """Of the units in C that nobody named those that have a symbol as it is, where any has: others have a variable
+        `scale` where `scale_` is a function of f2c's, or a macro that makes it of this."""
+        free = {place for place in places if self._units[place].source.lang == "c" and not self._units[place].named}
+        exact = {place for place in free if symbol.lower() in (self._units[place].likely or ())}
+        return [place for place in places if place in exact or place not in free] if exact else places
 
     def _within(self, places: Collection[int], asked: Spelling) -> Collection[int]:
         """The units whose text has the name of what is around a function of C++; all where none has, or nothing is. Of
@@ -135,7 +149,7 @@ class Candidates:
         return [place for place in found if place in texts or sources[place].lang not in _SCOPED]
 
     def _places(self, name: str) -> set[int]:
-        return {*self._by_name.get(name, ()), *self._by_name.get(f"{name}_", ()), *self._untold}
+        return {*self._untold, *(place for spelt in _spelt(name) for place in self._by_name.get(spelt, ()))}
 
     def _with_symbol(self, symbol: str) -> Iterator[int]:
         """What Fortran calls `free` is no `free` of C's unless the source binds it."""
@@ -173,10 +187,10 @@ def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
     for which a macro puts this one; then those that include a file in which it has its body, where one is called like
     such a file only that; then those that paste words together and have some of which the name is made, the
     fewer the better; then those that are likely to define the longest part of it: what macros put in front of names, or
-    behind them, may be somewhere else. Then all that mention a part."""
+    behind them, may be somewhere else. Then all that mention a part. Where names do not change, none has it."""
     if found := [unit for unit in units if may_rename(unit, name)]:
         return found
-    holders = {unit: headers for unit in units if (headers := headers_with(unit.source, unit.flags, name))}
+    holders = {unit: headers for unit in units if (headers := headers_with(unit.source, unit.flags, _spelt(name)))}
     if holders:
         alike = [unit for unit, headers in holders.items() if any(_is_alike(unit.name, one.name) for one in headers)]
         return alike or list(holders)
@@ -185,8 +199,9 @@ def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
     if made:
         fewest = min(count for count, _ in made)
         return [unit for count, unit in made if count == fewest]
+    making = [unit for unit in units if not _has_whole_names(unit)]
     for part in parts(name):
-        if found := [unit for unit in units if unit.likely is not None and part in unit.likely]:
+        if found := [unit for unit in making if unit.likely is not None and part in unit.likely]:
             return found
     return [unit for unit in units if _mentions(unit, name)]
 
@@ -214,7 +229,11 @@ def _pieces(name: str, words: frozenset[str]) -> int:
 
 def _mentions(unit: Unit, name: str) -> bool:
     words = unit.mentioned
-    if words is None or not words.isdisjoint((name, f"{name}_", *parts(name))):
+    if words is None or not words.isdisjoint(_spelt(name)):
+        return True
+    if _has_whole_names(unit):
+        return False
+    if not words.isdisjoint(parts(name)):
         return True
     return PASTING in words and any(len(w) > 1 and (name.startswith(w) or name.endswith(w)) for w in words)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from jax_enzyme.classes import dataclass
@@ -51,6 +52,9 @@ _STRING = re.compile(r'"[^"]*"')
 _BODY = ("(", "{")
 """What stands behind the call of a macro that makes the name of a function, and behind one that makes its head."""
 _STATEMENTS = ("if", "while", "switch", "for")
+_ENDS = frozenset(("return", "break", "continue"))
+"""Words in front of `;` that are no variables: `return_` is a function of some libraries."""
+_VARIABLE = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^;{}]*\]\s*)?[=;]")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
 _INCLUDE_OF_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+([A-Za-z_]\w*)", re.M)
@@ -62,18 +66,16 @@ PASTING = "##"
 """Among the words of a text whose macros paste."""
 
 
-def likely(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+def likely(source: Source, flags: Sequence[str], texts: Texts) -> frozenset[str] | None:
     """The names, in lower case, that a source may define; None where the text does not tell. Those of COMMON blocks are
     among them where it may give these values."""
     if source.lang not in ("c", "c++", "fortran"):
         return None
-    text = source.text
     if source.lang == "fortran":
-        words = (word for match in _FORTRAN.finditer(text) for word in _WORD.findall(match[1]))
-        return with_values(part.commons for part in _texts(source, flags)).union(word.lower() for word in words)
-    text = _C_COMMENT.sub(" ", text)
-    labels = ("".join(re.findall(r'"([^"]*)"', match[1])) for match in _LABEL.finditer(text))
-    return frozenset(_defined(_DECLARED.sub(" ", text))).union(label.lower() for label in labels)
+        words = (word for match in _FORTRAN.finditer(source.text) for word in _WORD.findall(match[1]))
+        return with_values(part.commons for part in texts.of(source, flags)).union(word.lower() for word in words)
+    own = texts.own(source)
+    return own.defined | own.labels
 
 
 def bound(source: Source) -> frozenset[str]:
@@ -98,50 +100,54 @@ def parts(name: str) -> list[str]:
     return sorted(filter(None, found), key=len, reverse=True)
 
 
-def mentioned(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+def mentioned(source: Source, flags: Sequence[str], texts: Texts) -> frozenset[str] | None:
     """All words, in lower case, of a source, of the files that it includes by names in quotes, and of the compiler's
     flags; `##` among them where macros paste. None where names are not made of such words, as in C++."""
     if source.lang not in ("c", "fortran") or any(flag.startswith(_HIDDEN) for flag in flags):
         return None
-    return frozenset(_word_set(" ".join(flags))).union(*(text.words for text in _texts(source, flags)))
+    return frozenset(_word_set(" ".join(flags))).union(*(text.words for text in texts.of(source, flags)))
 
 
-def renamed(source: Source, flags: Sequence[str]) -> Mapping[str, frozenset[str]]:
+def renamed(source: Source, flags: Sequence[str], texts: Texts) -> Mapping[str, frozenset[str]]:
     """The names, in lower case, for which macros without parameters put others, by those: `y0` for `bessel_y0` after
     `#define y0 bessel_y0`, in the source or in files that it includes by names in quotes."""
     found: dict[str, set[str]] = {}
     if source.lang == "c":
-        for text in _texts(source, flags):
+        for text in texts.of(source, flags):
             for macro, name in text.renamed:
                 found.setdefault(name, set()).add(macro)
     return {name: frozenset(macros) for name, macros in found.items()}
 
 
-def _texts(source: Source, flags: Sequence[str]) -> list[_Text]:
-    return Texts().of(source, flags)
-
-
 class Texts:
-    """The texts of sources, each with those that it includes. Where a file is that a text includes is looked up once,
-    not for each of the sources that include both: a library of a thousand files may have as many headers."""
+    """The texts of sources, each with those that it includes. Each is looked through once, and where a file is that one
+    includes is looked up once, not for each of the sources that include both: a library of a thousand files may have as
+    many headers. Of the flags only folders matter here: sources that are compiled once more have the same texts."""
 
     def __init__(self) -> None:
-        self._files: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
-        self._of: dict[tuple[Source, tuple[str, ...]], list[_Text]] = {}
+        self._own: dict[Source, _Text] = {}
+        self._files: dict[tuple[str, str, tuple[Path, ...]], list[tuple[str, str]]] = {}
+        self._of: dict[tuple[Source, tuple[Path, ...]], list[_Text]] = {}
+
+    def own(self, source: Source) -> _Text:
+        """The text of a source itself."""
+        if source not in self._own:
+            self._own[source] = _scanned(source.contents)
+        return self._own[source]
 
     def of(self, source: Source, flags: Sequence[str]) -> list[_Text]:
         """A source, and the files that it includes, directly or not: by names in quotes, and in C by others from
         folders of the flags. (In C++ there are libraries, which are large, and whose functions have other names.)"""
-        key = source, tuple(flags)
+        key = source, tuple(_folders(flags))
         if key not in self._of:
             self._of[key] = list(self._read(*key))
         return self._of[key]
 
-    def _read(self, source: Source, flags: tuple[str, ...]) -> Iterator[_Text]:
-        own = _scanned(source.contents)
+    def _read(self, source: Source, folders: tuple[Path, ...]) -> Iterator[_Text]:
+        own = self.own(source)
         yield own
         home = source.path.parent if source.path is not None else Path.cwd()
-        pending = list(_included(own, source.lang, home, flags))
+        pending = list(_included(own, source.lang, home, folders))
         seen: set[str] = set()
         while pending:
             path, real = pending.pop()
@@ -150,9 +156,9 @@ class Texts:
             seen.add(real)
             text = _scanned_file(real, os.stat(real).st_mtime_ns)
             yield text
-            key = (path, source.lang, flags)
+            key = (path, source.lang, folders)
             if key not in self._files:
-                self._files[key] = list(_included(text, source.lang, Path(path).parent, flags))
+                self._files[key] = list(_included(text, source.lang, Path(path).parent, folders))
             pending += self._files[key]
 
     def hinted(self, source: Source, flags: Sequence[str]) -> frozenset[str] | None:
@@ -193,18 +199,25 @@ class Texts:
         of_flags = _word_set(" ".join(flags))
         if all_words:
             return of_flags.union(*(text.words for text in texts))
-        bodies: dict[str, frozenset[str]] = {}
-        for name, words in (macro for text in texts for macro in text.bodies_of_macros):
-            bodies[name] = words | bodies.get(name, frozenset())
         given: dict[str, frozenset[str]] = {}
         for name, words in (call for text in texts for call in text.at_definitions):
             given[name] = words | given.get(name, frozenset())
 
-        def made_of(words: Iterable[str]) -> frozenset[str]:
-            return frozenset(reached(words, lambda word: bodies.get(word, ())))
+        def put_for(word: str) -> Iterator[str]:
+            return chain.from_iterable(text.bodies_of_macros.get(word, ()) for text in texts)
 
-        pasting = (name for name in given if name in of_flags or PASTING in made_of([name]))
-        return made_of(of_flags.union(*({name, *given[name]} for name in pasting)))
+        pasting = (given.keys() & of_flags) | (given.keys() & _that_lead_to(PASTING, texts))
+        return frozenset(reached(of_flags.union(*({name, *given[name]} for name in pasting)), put_for))
+
+
+def _that_lead_to(word: str, texts: Collection[_Text]) -> set[str]:
+    """The macros of some texts for which a word is put, in the end."""
+    found, new = {word}, {word}
+    while new:
+        macros = (macro for text in texts for macro in text.bodies_of_macros.items())
+        new = {name for name, words in macros if name not in found and not words.isdisjoint(found)}
+        found |= new
+    return found
 
 
 def _includes_unseen(texts: Collection[_Text], flags: Sequence[str]) -> bool:
@@ -217,11 +230,10 @@ def _includes_unseen(texts: Collection[_Text], flags: Sequence[str]) -> bool:
     )
 
 
-def _included(text: _Text, lang: str, home: Path, flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _included(text: _Text, lang: str, home: Path, folders: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
     """The paths of the files that a text includes, and the real ones."""
-    named = _folders(flags)
-    sought = [(name, (home, Path.cwd(), *named)) for name in text.files]
-    sought += [(name, tuple(named)) for name in (text.of_folders if lang == "c" else ())]
+    sought = [(name, (home, Path.cwd(), *folders)) for name in text.files]
+    sought += [(name, folders) for name in (text.of_folders if lang == "c" else ())]
     for name, places in sought:
         path = next((str(at) for folder in places if (at := folder / name).is_file()), None)
         if path is not None:
@@ -236,14 +248,15 @@ def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
     return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
 
 
-def headers_with(source: Source, flags: Sequence[str], name: str) -> list[Path]:
+def headers_with(source: Source, flags: Sequence[str], names: Sequence[str]) -> list[Path]:
     """The files that a C source itself includes, from beside it or from folders of the flags, and in which a function
-    of a name, in lower case, has its body."""
+    of one of some names, in lower case, has its body."""
     if source.lang != "c":
         return []
     files = (folder / file for file in _INCLUDE_OF_FOLDERS.findall(source.text) for folder in _folders(flags))
     paths = [*map(Path, sorted(included(source, flags))), *filter(Path.is_file, files)]
-    return [path for path in paths if name in _scanned_file(str(path), path.stat().st_mtime_ns).bodies]
+    texts = ((path, _scanned_file(str(path), path.stat().st_mtime_ns)) for path in paths)
+    return [path for path, text in texts if not text.bodies.isdisjoint(names)]
 
 
 def _folders(flags: Sequence[str]) -> list[Path]:
@@ -307,6 +320,12 @@ class _Text:
         return frozenset(_defined(_DECLARED.sub(" ", self._code)))
 
     @cached_property
+    def labels(self) -> frozenset[str]:
+        """What it says that symbols are called, in lower case."""
+        labels = ("".join(re.findall(r'"([^"]*)"', match[1])) for match in _LABEL.finditer(self._code))
+        return frozenset(label.lower() for label in labels)
+
+    @cached_property
     def loose(self) -> frozenset[str]:
         """The words, in lower case, without parentheses behind them, or in lines of the preprocessor."""
         words = (*_LOOSE.findall(self._code), *_WORD.findall(self._of_preprocessor))
@@ -337,10 +356,13 @@ class _Text:
         return [(name.lower(), frozenset(word.lower() for word in _BARE.findall(words))) for name, words in given]
 
     @cached_property
-    def bodies_of_macros(self) -> Sequence[tuple[str, frozenset[str]]]:
+    def bodies_of_macros(self) -> Mapping[str, frozenset[str]]:
         """The macros and the words of what is put for them, but for their parameters, in lower case."""
-        found = _MACRO.findall(self._code)
-        return [(name.lower(), _word_set(_STRING.sub("", body)) - _word_set(given)) for name, given, body in found]
+        found: dict[str, frozenset[str]] = {}
+        for name, given, body in _MACRO.findall(self._code):
+            words = _word_set(_STRING.sub("", body)) - _word_set(given)
+            found[name.lower()] = words | found.get(name.lower(), frozenset())
+        return found
 
     @cached_property
     def made(self) -> frozenset[str]:
@@ -383,8 +405,8 @@ def _defined(text: str) -> set[str]:
             found.add(match[1].lower())
         elif behind.startswith("(") and end is not None:
             found.update(word.lower() for word in _WORD.findall(text[match.end() : end]))
-    found.update(match[1].lower() for match in re.finditer(r"\b([A-Za-z_]\w*)\s*(?:\[[^;{}]*\]\s*)?[=;]", text))
-    return found
+    found.update(match[1].lower() for match in _VARIABLE.finditer(text))
+    return found - _ENDS
 
 
 def _aliases(text: str) -> Iterator[str]:

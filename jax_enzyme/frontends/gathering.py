@@ -10,11 +10,11 @@ from glob import glob
 from pathlib import Path
 from typing import cast
 
-from jax_enzyme.classes import dataclass, replace
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.cargo import MANIFEST, crates, needs_cargo, package_of
 from jax_enzyme.frontends.compile_commands import NAME, Commands, Ways, read_commands
-from jax_enzyme.frontends.definitions import bound, included, likely, mentioned, renamed
+from jax_enzyme.frontends.definitions import Texts, bound, included, likely, mentioned, renamed
 from jax_enzyme.frontends.fortran_parts import in_parts
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
 from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path, where_it_may_be
@@ -31,13 +31,14 @@ _LISTED = 6
 class Unit:
     """One source with the flags of its compiler. `named`: the user named it, rather than a folder or pattern that it
     is in, which is number `item` of what the user gave. `name` is the source's. `ways` are the flags with which its
-    project compiles it besides."""
+    project compiles it besides; `texts` has what is known of its text, and of those of all units of its set."""
 
     source: Source
     flags: tuple[str, ...]
     named: bool = True
     item: int = 0
     ways: Ways = ()
+    texts: Texts = field(default_factory=Texts, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -50,7 +51,7 @@ class Unit:
     @cached_property
     def likely(self) -> frozenset[str] | None:
         """The names that the source may define, None where its text does not tell."""
-        return likely(self.source, self.flags)
+        return likely(self.source, self.flags, self.texts)
 
     @cached_property
     def bound(self) -> frozenset[str] | None:
@@ -63,12 +64,12 @@ class Unit:
     @cached_property
     def mentioned(self) -> frozenset[str] | None:
         """All words of the source and of what it includes, None where these do not tell what it defines."""
-        return mentioned(self.source, self.flags)
+        return mentioned(self.source, self.flags, self.texts)
 
     @cached_property
     def renamed(self) -> Mapping[str, frozenset[str]]:
         """By names, those for which macros put them."""
-        return renamed(self.source, self.flags)
+        return renamed(self.source, self.flags, self.texts)
 
     @cached_property
     def included(self) -> frozenset[str]:
@@ -106,10 +107,10 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
         place = (one.path and os.path.realpath(one.path), one.name, one.contents)
         known = unique.get(place)
         unique[place] = (one, named, item) if known is None else (*known[:1], named or known[1], known[2])
-    units: list[Unit] = []
+    units, texts = list[Unit](), Texts()
     for one, named, item in unique.values():
         first, *others = dict.fromkeys(_ways(one, flags, commands, among))
-        units.append(Unit(one, first, named, item, tuple(others)))
+        units.append(Unit(one, first, named, item, tuple(others), texts))
     _check_flags(units, flags)
     return tuple(units if len(units) == 1 else map(_without_flags, units))
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends import FRONTENDS, load, source_set
+from jax_enzyme.frontends import FRONTENDS, definitions, load, source_set
 from jax_enzyme.frontends.definitions import Texts
 from jax_enzyme.frontends.flang import compile_with_modules, finished
 from jax_enzyme.frontends.source import Source
@@ -210,6 +210,43 @@ def test_functions_that_are_inline_but_in_one_source(
         assert functions(sources.program("step").ir) == {"step", "lessened", "weakened"}
     assert "half.c" in caplog.text
     assert "other.c" not in caplog.text
+
+
+def test_of_a_folder_as_f2c_makes_it_only_what_is_needed_is_compiled(
+    write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Names end in underscores, by which macros rename them, and without which they are statements and variables of
+    other files."""
+    write(
+        names__h="#define norm_ zz_norm_\n",
+        step__c='#include "names.h"\ndouble norm_(double *), scale_(double *), left_out(double); int return_(void);\n'
+        "double step_(double *x) { return return_() ? left_out(*x) : norm_(x) * scale_(x); }\n",
+        norm__c='#include "names.h"\ndouble norm_(double *x) { return *x * *x; }\n',
+        scale__c="double scale_(double *x) { return *x / 2; }\n",
+        return__c="int return_(void) { return 0; }\n",
+        other__c="double norm(double x) { double scale = x; return scale; }\ndouble left(void) { return 1; }\n",
+        last__c='#include "names.h"\nextern double norm_(double *);\ndouble out(double x) { return norm_(&x); }\n',
+    )
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        assert functions(source_set(tmp_path).program("step_").ir) == {"step_", "zz_norm_", "scale_", "return_"}
+    assert "norm.c ..." in caplog.text
+    assert "other.c" not in caplog.text
+    assert "last.c" not in caplog.text
+
+
+def test_texts_are_looked_through_once_where_sources_are_compiled_twice(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = "#include <errno.h>\ndouble log_of(double);\n"
+    write(
+        step__c=step + "double step(double x) { double y = log_of(x); return errno ? -x : y; }\n",
+        log__c="#include <math.h>\ndouble log_of(double x) { return log(x); }\n",
+    )
+    looked: list[bytes] = []
+    scanned = definitions._scanned  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(definitions, "_scanned", lambda text: looked.append(text) or scanned(text))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert "@log(" in source_set(tmp_path).program("step").ir
+    assert len(looked) == 2
 
 
 def test_a_function_by_the_name_that_a_macro_replaces_does_not_need_the_whole_folder(
