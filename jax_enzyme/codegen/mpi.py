@@ -15,8 +15,9 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from jax_enzyme.errors import LoweringError
 
@@ -105,8 +106,37 @@ def _end(found: ctypes.CDLL) -> None:
         found.MPI_Abort(0x101 if _is_standard(found) else 0x44000000, 1)
 
 
+class _Object(ctypes.Structure):
+    """What the linker says of an object, with how many it has loaded and unloaded in all."""
+
+    _fields_ = (
+        ("address", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("headers", ctypes.c_void_p),
+        ("count", ctypes.c_uint16),
+        ("loads", ctypes.c_ulonglong),
+        ("unloads", ctypes.c_ulonglong),
+    )
+
+
 def _loaded() -> list[str]:
-    """The paths of the libraries of MPI in this process."""
+    """The paths of the libraries of MPI in this process. That is asked for every symbol of MPI: the list of all that is
+    mapped is read again where something has been loaded since."""
+    each = getattr(ctypes.CDLL(None), "dl_iterate_phdr", None)
+    counts: list[tuple[int, int]] = []
+
+    def first(seen: Any, _: int, __: int | None) -> int:
+        counts.append((seen.contents.loads, seen.contents.unloads))
+        return 1
+
+    if each is not None:
+        each(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Object), ctypes.c_size_t, ctypes.c_void_p)(first), None)
+    return _mapped(*counts[0]) if counts else []
+
+
+@lru_cache(maxsize=1)
+def _mapped(loads: int, unloads: int) -> list[str]:
+    """The same, after so many have been loaded and unloaded."""
     try:
         lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from jax_enzyme.codegen import mappings, symbols
+from jax_enzyme.codegen import mappings, mpi, symbols
 from jax_enzyme.codegen.entry import ENTRY
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.jit import Jit, jit
@@ -16,6 +19,7 @@ from jax_enzyme.codegen.object import build_function, compiled
 from jax_enzyme.codegen.symbols import address_of, addresses
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.elf import undefined_symbols
+from jax_enzyme.ir import _guarded
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.options import Options
 from tests.codegen.support import array_function, vector
@@ -192,3 +196,19 @@ def test_where_memory_is_in_too_many_pieces_an_error_says_so(tmp_path: Path, mon
     with pytest.raises(LoweringError, match="of the 100 that Linux allows") as refused:
         Jit().code(code, ENTRY)
     assert "max_map_count" in (refused.value.remedy or "")
+
+
+def test_a_library_of_mpi_is_found_once_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is mapped is read again after each library that is loaded, whoever loads it."""
+    path = shutil.copy(str(_guarded.__file__), str(tmp_path / "like_mpi.so"))
+    monkeypatch.setattr(mpi, "_NAME", re.compile(r"/like_mpi\.so$"))
+    found: list[list[str]] = []
+    try:
+        mpi._mapped.cache_clear()
+        found.append(mpi._loaded())
+        ctypes.CDLL(path)
+        found += [mpi._loaded(), mpi._loaded()]
+        assert mpi._mapped.cache_info().misses == 2
+    finally:
+        mpi._mapped.cache_clear()
+    assert found == [[], [path], [path]]
