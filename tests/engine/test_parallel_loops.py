@@ -2064,6 +2064,30 @@ void k(int n, const double *x, double *y) {
         "iterations touch the same places of it",
         n=2000,
     ),
+    "forces between all pairs, in Fortran": Shared(
+        """subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: f(2, n / 2), d(2)
+  integer :: i, j
+  f = 0
+  !$omp parallel do reduction(+: f) private(d)
+  do i = 1, n / 2 - 1
+    do j = i + 1, n / 2
+      d = x(2 * i - 1:2 * i) - x(2 * j - 1:2 * j)
+      d = d / (sum(d * d) + 0.1d0)
+      f(:, i) = f(:, i) - d
+      f(:, j) = f(:, j) + d
+    end do
+  end do
+  y = reshape(f, [n])
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=300,
+        all=True,
+    ),
     "an array of the last iteration's, in Fortran": Shared(
         """subroutine k(n, x, y)
   integer, intent(in) :: n

@@ -32,6 +32,7 @@ row:
   %stop = icmp eq i64 %next, 50
   br i1 %stop, label %end, label %row
 end:
+  {added}
   store double {back}, ptr %p, align 8
   %r = getelementptr inbounds double, ptr %b, i64 %i
   store double %sum, ptr %r, align 8
@@ -49,7 +50,30 @@ exit:
     [(1, "%t", 1), (0, "%t", 3), (-1, "%t", 3), (-49, "%t", 3), (-50, "%t", 1), (1, "%sum", 3)],
 )
 def test_what_is_put_back_stays_where_nothing_in_between_touches_it(first: int, back: str, stores: int) -> None:
-    function = ArrayFunction(parse(_LOOP.format(first=first, back=back)), "f", ())
+    function = ArrayFunction(parse(_LOOP.format(first=first, back=back, added="")), "f", ())
+    _check(function, stores)
+
+
+_ADDED = "%at.again = getelementptr inbounds double, ptr %a, i64 {at}\n  %again = load double, ptr %at.again, align 8\n"
+
+
+@pytest.mark.parametrize(
+    ("cleared", "at", "added", "stores"),
+    [
+        ("0.0", "%i", "fadd nsz double %again, %t", 1),
+        ("0.0", "%i", "fadd double %again, %t", 3),  # may be -0.0
+        ("1.0", "%i", "fadd nsz double %again, %t", 3),
+        ("0.0", "%first", "fadd nsz double %again, %t", 3),  # what another place holds
+        ("0.0", "%i", "fadd nsz double %again, %again", 3),
+        ("0.0", "%i", "fsub nsz double %again, %t", 3),
+    ],
+)
+def test_what_is_added_to_a_zero_is_put_back(cleared: str, at: str, added: str, stores: int) -> None:
+    text = _LOOP.format(first=1, back="%added", added=f"{_ADDED.format(at=at)}  %added = {added}")
+    _check(ArrayFunction(parse(text.replace("store double 0.0", f"store double {cleared}")), "f", ()), stores)
+
+
+def _check(function: ArrayFunction, stores: int) -> None:
     changed = keep_restored_places(function)
     assert (changed is function) is (stores == 3)
     verify(changed.module)
