@@ -35,7 +35,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone, clone_function
+from jax_enzyme.ir.clone import clone_function, clone_with_map, with_room
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module, define
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
@@ -64,28 +64,28 @@ _NAMING = (GlobalVariable, GlobalAlias, ConstantExpr, ConstantAggregate, Constan
 
 def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     """The array function with its static objects; the very same where it has none."""
-    module = function.module
-    registers = any(
-        _registration(i) for f in _Named().mentioned(module.functions[function.symbol]) for i in f.instructions()
-    )
-    if not registers and all(c.name == _ONCE for c in _constructors(module)):
+    module, root, named = function.module, function.module.functions[function.symbol], _Named()
+    registers = any(_registration(i) for f in named.mentioned(root) for i in f.instructions())
+    constructors = _constructors(module)
+    if not registers and all(c.name == _ONCE for c in constructors):
         return function
-    module = clone(module)
-    root = module.functions[function.symbol]
-    units = [u for c in _constructors(module) for u in _units(c)]
+    units = [u for c in constructors for u in _units(c)]
+    hidden = _hidden_uses(root, units, named)
+    inside, once = ([], units) if hidden else _sorted(root, units, named)
+    stays = not (registers or inside or once or any(map(_is_list, module.globals.values())))
+    module, copies = (with_room(module), {}) if stays else clone_with_map(module)
     module.globals.pop(_CONSTRUCTORS, None)
     module.globals.pop("llvm.global_dtors", None)
     for variable in filter(_is_list, module.globals.values()):
         variable.suffix = ()
-    named = _Named()
-    hidden = _hidden_uses(root, units, named)
-    inside, once = ([], units) if hidden else _sorted(root, units, named)
+    root, *rest = (f for v in (root, *inside, *once) if isinstance(f := copies.get(v, v), Function))
+    inside, once = rest[: len(inside)], rest[len(inside) :]
     if once:
         _run_once(module, once)
     at = Builder.on_top(root)
     for unit in inside:
         at.call(unit, [])
-    if not hidden:
+    if (registers or inside) and not hidden:
         _destroy_at_the_end(module, root, inside)
     return replace(function, module=module)
 

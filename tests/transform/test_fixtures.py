@@ -132,3 +132,8 @@ def test_nothing_is_left_to_do(case: str) -> None:
     run, function = read(case)
     once = run(function)
     assert run(once) is once
+
+
+def test_functions_are_not_copied_to_leave_out_constructors_that_are_not_used() -> None:
+    run, function = read("static_objects.unused")
+    assert run(function).module.functions["je.primal"] is function.module.functions["je.primal"]
