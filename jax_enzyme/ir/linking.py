@@ -12,6 +12,7 @@ from jax_enzyme.ir.keywords import LINKAGE, LOCAL
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.native import native_from_text
 from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.symbol_lines import Line, declarations, symbol_lines
 from jax_enzyme.ir.writer import has_debug_info, is_debug_version, to_text
@@ -105,11 +106,35 @@ def _sizes(program: str, variables: Sequence[Line]) -> dict[str, int]:
 
 
 def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
-    """The program without what `wanted`, of what it defines for others, have no use for; with its names."""
+    """The program without what `wanted`, of what it defines for others, have no use for; with its names. A compiler
+    writes what is inline, and of templates what is used alone: LLVM does not read what is needed as it is."""
+    found = names(program)
+    if found.strong == frozenset(wanted) and _needs_all(program, wanted):
+        return program, found
     module = native_from_text(program)
     _drop_all_but(module, wanted)
     text = str(module)
     return text, names(text)
+
+
+_NAMED = re.compile(r'@(?:"([^"\n]*)"|([-$.\w]+))')
+
+
+def _needs_all(program: str, roots: Collection[str]) -> bool:
+    """Whether the roots, and what LLVM itself looks at, name all symbols of a program, directly or not."""
+    uses: dict[str, set[str]] = {}
+    own = set[str]()
+    for line in program.split("\n"):
+        of_symbol = line.startswith(("@", "define ", "declare "))
+        if not of_symbol and not (line.startswith("  ") and "@" in line):
+            continue
+        named = [quoted or plain for quoted, plain in _NAMED.findall(line)]
+        if of_symbol:
+            own = uses[named[0]] = set()
+        own.update(named)
+    of_llvm = [name for name in uses if name.startswith(_OF_LLVM)]
+    needed = reached([*roots, *of_llvm], lambda name: uses.get(name, ()))
+    return uses.keys() <= needed.keys() and not any(name.startswith(COMES_WITH) for name in uses)
 
 
 def excerpt(program: str, wanted: Collection[str]) -> str:

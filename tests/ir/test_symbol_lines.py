@@ -72,3 +72,30 @@ def test_names_of_a_module() -> None:
     assert found.strong == {"plain", "quoted name", "far", "outer"}
     assert found.shared == {'café "', "narrow"}
     assert found.sizes == {"plain": 40, "quoted name": 9, 'café "': 4, "block": 64, "narrow": 2, "far": 8}
+
+
+def test_a_program_of_which_all_is_needed_stays_as_it_is() -> None:
+    program = """
+@table = internal constant [1 x ptr] [ptr @last]
+define double @f(double %x) {
+  %p = load ptr, ptr @table
+  %y = call double @"a template"(double %x)
+  %z = call double %p(double %y)
+  ret double %z
+}
+define linkonce_odr double @"a template"(double %x) {
+  ret double %x
+}
+define internal double @last(double %x) {
+  ret double %x
+}
+"""
+    assert linking.reduced(program, {"f"})[0] is program
+    unused = "@g = global i32 0\n", "@unused = internal global i32 0\n", "declare void @h()\n"
+    for more in unused:  # visible to others so far, of the module's own, of another module
+        text, found = linking.reduced(more + program, {"f"})
+        assert not {"@g", "@unused", "@h"} & set(text.split()) and found.strong == {"f"} and not found.needed
+    assert (
+        "@f" not in linking.reduced(program, {"last"})[0]
+        and "define internal" not in linking.reduced(program, {"last"})[0]
+    )
