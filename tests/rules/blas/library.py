@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from jax_enzyme.codegen import library, symbols
-from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.jit import jit
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.writer import to_text
@@ -45,11 +45,10 @@ def linked(letter: str, names: Sequence[str]) -> Mapping[str, int]:
     text = re.sub("^declare ptr @je_arena_allocate.*$", _ARENA, text, flags=re.M)
     listed = ", ".join(f"ptr @{name}" for name in names)
     text += f"\n@table = constant [{len(names)} x ptr] [{listed}]\n"
-    machine = target_machine()
     native = llvm.parse_assembly(text, llvm.create_context())
     native.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    builder.getModulePassManager().run(native, builder)
+    # As code is generated that nobody waits for: the library is in the form that clang has optimised.
+    machine = llvm.Target.from_triple(host().triple).create_target_machine(opt=0, reloc="pic", codemodel="small")
     code = jit().code(machine.emit_object(native), "table")
     _LINKED.append(code)
     table = (ctypes.c_void_p * len(names)).from_address(code.address)
