@@ -25,6 +25,7 @@ from jax_enzyme.analysis.objects import (
     called_routine,
     copy_operands,
     is_defined_call,
+    is_of_its_kind,
 )
 from jax_enzyme.analysis.tbaa import is_fortran_integer, is_integer_of_c
 from jax_enzyme.analysis.told_apart import ToldApart
@@ -149,7 +150,7 @@ class Activity:
             return True
         if not T.is_int(value.type) or not isinstance(value, I.Instruction):
             return False
-        return value.opcode in _BIT_COPIES or value in self.tagged
+        return value.opcode in _BIT_COPIES or value in self.tagged or is_of_its_kind(value)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -245,10 +246,17 @@ class Activity:
         match call_effect(call):
             case Effect.MEMORY_COPY | Effect.REALLOCATE:
                 self._mark_copied(call)
+            case Effect.PURE_INT if is_of_its_kind(call):
+                word = call.operands[0]
+                if self._varies(word) or (isinstance(word, I.Load) and self._is_among_numbers(word)):
+                    self._mark(call)
             case _ if (routine := _routine(call)) is not None:
                 self._varied_routine(call, routine)
             case _:
                 self._varied_result(call)
+
+    def _is_among_numbers(self, load: I.Load) -> bool:
+        return self._varied_memory(load.operands[0]) and self.numbers.may_be_read(load)
 
     def _varied_routine(self, call: I.CallBase, routine: Routine) -> None:
         """A routine's outputs vary with any of its inputs, and with those of other processes."""

@@ -9,11 +9,11 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Uses, callee_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Value
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
 
 _DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
 
-_NAMED = ("je.rescaled_bits.", "je.rounded_bits.", "je.line_of_bits.", "je.bits_of_line.")
+_NAMED = ("je.rescaled_bits.", "je.rounded_bits.", "je.line_of_bits.", "je.bits_of_line.", OF_ITS_KIND)
 
 
 def only_decides(value: Value, users: Uses) -> bool:
@@ -52,7 +52,8 @@ def decides(user: I.Instruction) -> bool:
 
 
 def takes_bits(user: I.Instruction) -> bool:
-    """Whether it makes a number of bits of which it is known what they have to do with its first argument, a number."""
+    """Whether it makes a number of bits of which it is known what they have to do with its first argument, a number; or
+    tells of its argument what it is, so that it stands for itself."""
     return callee_name(user).startswith(_NAMED)
 
 

@@ -12,7 +12,8 @@ source says what each access is of (`ToldApart`), that is believed; all else is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.byte_ranges import ByteRanges
@@ -35,13 +36,23 @@ def mixed_objects(points_to: PointsTo, ranges: ByteRanges) -> Objects:
     found = {item for item, parts in _numbers(ranges).items() if _is_mixed(apart, item, parts)}
     if not found:
         return frozenset()
-    beside: dict[MemoryObject, list[MemoryObject]] = {}
-    for copy in ranges.copies:
-        beside.setdefault(copy.to, []).append(copy.item)
-        beside.setdefault(copy.item, []).append(copy.to)
+    beside: dict[MemoryObject, set[MemoryObject]] = {}
+    for one, other in _moves(points_to, ranges):
+        beside.setdefault(one, set()).add(other)
+        beside.setdefault(other, set()).add(one)
     lost = _not_followed(points_to, ranges)
     groups = [frozenset(reached([item], lambda o: beside.get(o, ()))) for item in found]
     return frozenset[MemoryObject]().union(*(group for group in groups if lost.isdisjoint(group)))
+
+
+def _moves(points_to: PointsTo, ranges: ByteRanges) -> Iterator[tuple[MemoryObject, MemoryObject]]:
+    """From and to which objects memory is moved: by copies, and by words that are loaded and stored."""
+    yield from ((copy.item, copy.to) for copy in ranges.copies)
+    for store in points_to.instructions():
+        if isinstance(store, I.Store) and T.is_int(store.operands[0].type):
+            words = [value for value in reached(store.operands[:1], I.merged) if isinstance(value, I.Load)]
+            sources = [item for word in words for item in points_to.of(word.operands[0])]
+            yield from product(sources, points_to.written(store.operands[1]))
 
 
 def _numbers(ranges: ByteRanges) -> dict[MemoryObject, dict[Bytes, None]]:

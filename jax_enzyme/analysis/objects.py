@@ -41,7 +41,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
-from jax_enzyme.rules.effects import Effect, calls_nothing_back, effect, writes_text
+from jax_enzyme.rules.effects import OF_ITS_KIND, Effect, calls_nothing_back, effect, writes_text
 from jax_enzyme.rules.mpi.table import communication, is_mpi, under_way
 from jax_enzyme.rules.pairs import declared_routine
 from jax_enzyme.rules.table import standard
@@ -108,6 +108,11 @@ def call_effect(call: I.CallBase) -> Effect | None:
 def is_heap_block(item: MemoryObject) -> bool:
     """Whether the C library aligns an object to `HEAP_ALIGNMENT`."""
     return isinstance(item.site, I.CallBase) and callee_name(item.site) in (*ALLOCATORS, "realloc")
+
+
+def is_of_its_kind(value: Value) -> bool:
+    """Whether it is told of what was loaded, as the program runs, that it is what was stored."""
+    return isinstance(value, I.CallBase) and callee_name(value).startswith(OF_ITS_KIND)
 
 
 def allocates_zeros(site: Value | None) -> bool:

@@ -15,7 +15,8 @@ NUMBERS_WHOLE = "je.numbers.whole"
 NUMBERS_KNOWN = "je.numbers.known"
 """Where these are false a derivative cannot go on: see `transform.derivative_checks`."""
 OF_ITS_KIND = "je.of_its_kind."
-KINDS = ("je.kinds.put", "je.kinds.copy", "je.kinds.is")
+_INTEGERS_OF_THEIR_KIND = " ".join(f"{OF_ITS_KIND}i{bits}" for bits in (8, 16, 32, 64))
+KINDS = tuple(f"je.kinds.{name}" for name in ("put", "copy", "take", "give", "is", "integer"))
 """What keeps, and tells, which kind of number lies where: see `transform.number_kinds`."""
 SECTION = "je.section"
 """The number that it is given, which no optimiser sees: see `transform.openmp.sections`."""
@@ -99,7 +100,8 @@ _FUNCTIONS: dict[Effect, str] = {
         "ispunct isprint tolower toupper __ctype_b_loc __errno_location ffs ffsl ffsll __cxa_guard_acquire "
         "__cxa_guard_release malloc_usable_size omp_get_thread_num omp_get_num_threads omp_get_max_threads "
         "pthread_self _FortranAMapException bcmp __je_lane "
-        f"{DISTANCES_AGREE} {NUMBERS_WHOLE} {NUMBERS_KNOWN} {SECTION} {NUMBER_LENGTH} {' '.join(KINDS)}"
+        f"{DISTANCES_AGREE} {NUMBERS_WHOLE} {NUMBERS_KNOWN} {SECTION} {NUMBER_LENGTH} "
+        f"{' '.join(KINDS)} {_INTEGERS_OF_THEIR_KIND}"
     ),
     Effect.MEMORY_COPY: "memcpy memmove __memcpy_chk __memmove_chk",
     Effect.MEMORY_SET: "memset __memset_chk",

@@ -322,6 +322,30 @@ entry:
   ret float %x
 }
 
+; An integer that is read where a number may lie, and whether none does.
+define internal i8 @je.of_its_kind.i8(i8 %x, i32 %is) nounwind willreturn memory(none) {
+entry:
+  ret i8 %x
+}
+
+; An integer that is read where a number may lie, and whether none does.
+define internal i16 @je.of_its_kind.i16(i16 %x, i32 %is) nounwind willreturn memory(none) {
+entry:
+  ret i16 %x
+}
+
+; An integer that is read where a number may lie, and whether none does.
+define internal i32 @je.of_its_kind.i32(i32 %x, i32 %is) nounwind willreturn memory(none) {
+entry:
+  ret i32 %x
+}
+
+; An integer that is read where a number may lie, and whether none does.
+define internal i64 @je.of_its_kind.i64(i64 %x, i32 %is) nounwind willreturn memory(none) {
+entry:
+  ret i64 %x
+}
+
 ; The last digit of a number, with its sign: what its bits, plus one, are more; 0 below the least normal number.
 define internal double @je.digit_size.f64(double %x) nounwind willreturn memory(none) {
 entry:

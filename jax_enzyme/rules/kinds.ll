@@ -1,11 +1,16 @@
 ; Which kind of number lies where, byte by byte, for all memory in which several may (`transform.number_kinds`).
 ;
-;   je.kinds.put(p, n, size)     so many bytes hold numbers of a size from here on; nothing that is known where it is 0
+;   je.kinds.put(p, n, size)     so many bytes hold numbers of a size from here on; integers where it is 1, and nothing that
+;                                is known where it is 0
 ;   je.kinds.copy(to, from, n)   they hold what others hold; the two may overlap
+;   je.kinds.take(p, n)          what up to eight bytes hold, for a word that is moved
+;   je.kinds.give(p, n, held)    they hold that
 ;   je.kinds.is(p, size)         1 where one number of this size was stored there as a whole, or no number was; else 0
+;   je.kinds.integer(p, n)       1 where no number was stored; else 0
 ;
 ; A tree by addresses, of three levels, which grows and is never freed: 64 kB for each 64 kB of memory that was ever used
-; so. Threads share it, each for memory of its own. The byte of an address is 0, or 128 + size + which byte of the number.
+; so. Threads share it, each for memory of its own. The byte of an address is 0, 1, or 128
+; and more: size and which byte of the number.
 
 @je.kinds.top = internal global [32768 x ptr] zeroinitializer
 
@@ -68,8 +73,8 @@ entry:
   %part = and i32 %number, %within
   %of.size = add i32 %part, %size
   %marked = or i32 %of.size, 128
-  %nothing = icmp eq i32 %size, 0
-  %code = select i1 %nothing, i32 0, i32 %marked
+  %nothing = icmp ule i32 %size, 1
+  %code = select i1 %nothing, i32 %size, i32 %marked
   %byte = trunc i32 %code to i8
   ret i8 %byte
 }
@@ -132,27 +137,104 @@ entry:
   br label %test
 
 test:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %fine ]
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %is.own = phi i1 [ true, %entry ], [ %still.own, %next ]
+  %is.none = phi i1 [ true, %entry ], [ %still.none, %next ]
   %more = icmp ult i64 %k, %bytes
-  br i1 %more, label %next, label %same
+  br i1 %more, label %next, label %exit
 
 next:
   %here = add i64 %address, %k
   %at = call ptr @je.kinds.at(i64 %here)
   %code = call i8 @je.kinds.byte(i64 %k, i32 %size)
   %found = load i8, ptr %at
-  %none = icmp eq i8 %found, 0
+  %none = icmp ule i8 %found, 1
   %own = icmp eq i8 %found, %code
-  %is.fine = or i1 %none, %own
-  br i1 %is.fine, label %fine, label %other
-
-fine:
+  %still.own = and i1 %is.own, %own
+  %still.none = and i1 %is.none, %none
   %k.next = add i64 %k, 1
   br label %test
 
-same:
-  ret i32 1
+exit:
+  %is = or i1 %is.own, %is.none
+  %result = zext i1 %is to i32
+  ret i32 %result
+}
 
-other:
-  ret i32 0
+define internal i32 @je.kinds.integer(ptr %p, i32 %size) nounwind noinline {
+entry:
+  %address = ptrtoint ptr %p to i64
+  %bytes = zext i32 %size to i64
+  br label %test
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %is.none = phi i32 [ 1, %entry ], [ %still.none, %next ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %exit
+
+next:
+  %here = add i64 %address, %k
+  %at = call ptr @je.kinds.at(i64 %here)
+  %found = load i8, ptr %at
+  %none = icmp ule i8 %found, 1
+  %is.one = zext i1 %none to i32
+  %still.none = and i32 %is.none, %is.one
+  %k.next = add i64 %k, 1
+  br label %test
+
+exit:
+  ret i32 %is.none
+}
+
+define internal i64 @je.kinds.take(ptr %p, i32 %size) nounwind noinline {
+entry:
+  %address = ptrtoint ptr %p to i64
+  %bytes = zext i32 %size to i64
+  br label %test
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %codes = phi i64 [ 0, %entry ], [ %more.codes, %next ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %exit
+
+next:
+  %here = add i64 %address, %k
+  %at = call ptr @je.kinds.at(i64 %here)
+  %found = load i8, ptr %at
+  %wide = zext i8 %found to i64
+  %shift = shl i64 %k, 3
+  %moved = shl i64 %wide, %shift
+  %more.codes = or i64 %codes, %moved
+  %k.next = add i64 %k, 1
+  br label %test
+
+exit:
+  ret i64 %codes
+}
+
+define internal void @je.kinds.give(ptr %p, i32 %size, i64 %codes) nounwind noinline {
+entry:
+  %address = ptrtoint ptr %p to i64
+  %bytes = zext i32 %size to i64
+  br label %test
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %exit
+
+next:
+  %here = add i64 %address, %k
+  %at = call ptr @je.kinds.at(i64 %here)
+  %shift = shl i64 %k, 3
+  %moved = lshr i64 %codes, %shift
+  %code = trunc i64 %moved to i8
+  store i8 %code, ptr %at
+  %k.next = add i64 %k, 1
+  br label %test
+
+exit:
+  ret void
 }

@@ -17,35 +17,45 @@ From here on the accesses of the objects are typed, and told apart by these type
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.mixed_kinds import mixed_objects
-from jax_enzyme.analysis.objects import Objects, allocates_zeros, call_effect
+from jax_enzyme.analysis.objects import Objects, allocates_zeros, call_effect, is_of_its_kind
 from jax_enzyme.analysis.tbaa import number_access
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.clone import clone, clone_with_map
 from jax_enzyme.ir.marks import TOLD
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, uses
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import PURE, Declarations
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
+from jax_enzyme.transform.moves_of_kinds import ASKED, KEEPS, TAKEN, Moves
 from jax_enzyme.transform.rewriting import locate, replace_values
 
 _WRITES = (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.REALLOCATE)
-_KEEPS = ("nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
 _TYPES = {
     "put": T.FunctionType(T.VOID, (T.PTR, T.I64, T.I32)),
     "copy": T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64)),
-    "is": T.FunctionType(T.I32, (T.PTR, T.I32)),
+    "is": ASKED,
+    "integer": ASKED,
+    "take": TAKEN,
+    "give": T.FunctionType(T.VOID, (T.PTR, T.I32, T.I64)),
 }
+_NOTHING, _INTEGER = 0, 1
+_INTEGERS = 0x0101_0101_0101_0101
+_NUMBERS: Mapping[T.Type, T.Type] = {T.I32: T.FLOAT, T.I64: T.DOUBLE}
+_WORDS = tuple(_NUMBERS)
+_COUNTS = frozenset("add sub mul sdiv udiv srem urem sitofp uitofp zext sext".split())
+"""What is done with integers. The rest may take a number out of a word."""
 
 
 def look_at_kinds(function: ArrayFunction) -> ArrayFunction:
@@ -58,11 +68,18 @@ def look_at_kinds(function: ArrayFunction) -> ArrayFunction:
     if not mixed:
         return function
     module, twins = clone_with_map(function.module)
-    looking = _Looking(points_to, ranges, mixed, Declarations(module), twins)
+    moves = Moves(points_to, mixed, Declarations(module), twins)
+    for code in points_to.functions:
+        moves.rewrite(code)
+    function = replace(function, module=module)
+    points_to = map_of(function)
+    sites = {twins[item.site] for item in mixed if item.site is not None}
+    mixed = frozenset(item for item in points_to.objects.values() if item.site in sites)
+    looking = _Looking(points_to, ByteRanges(points_to), mixed, Declarations(module), moves.given)
     for code in points_to.functions:
         looking.look(code)
-    looking.begin([buffer.nbytes for buffer in function.buffers])
-    return replace(function, module=module)
+    looking.begin(points_to.root, [buffer.nbytes for buffer in function.buffers])
+    return replace(function, module=clone(module))  # of which no map has been made
 
 
 def _has_several(module: Module) -> bool:
@@ -73,18 +90,16 @@ def _has_several(module: Module) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Looking:
-    """Rewrites the `twins` of functions, in place."""
+    """Rewrites functions, in place. `given` are stores of which it is known already what their memory holds then."""
 
     points_to: PointsTo
     ranges: ByteRanges
     mixed: Objects
     declarations: Declarations
-    twins: Mapping[Value, Value]
+    given: Mapping[I.Store, Value]
 
-    def begin(self, lengths: Sequence[int]) -> None:
+    def begin(self, root: Function, lengths: Sequence[int]) -> None:
         """Nothing is known of what is there when a call starts: another call may have had the same memory."""
-        root = self.twins[self.points_to.root]
-        assert isinstance(root, Function)
         at = Builder.behind_variables(root)
         for item in (o for o in self.points_to.objects.values() if o in self.mixed):
             match item.site:
@@ -95,28 +110,28 @@ class _Looking:
                 case _:
                     pass
 
-    def look(self, code: Function) -> None:
-        function = self.twins[code]
-        assert isinstance(function, Function)
+    def look(self, function: Function) -> None:
+        homes: dict[Value, BasicBlock] = {i: block for block in function.blocks for i in block.instructions}
+        touching = [i for i in function.instructions() if self._is_of_mixed(i)]
+        moved = _Moved(self, homes, {i for i in touching if isinstance(i, I.Load)})
+        users = uses(function)
         known: dict[Value, Value] = {}
-        for block, twin in zip(code.blocks, function.blocks, strict=True):
-            for instruction in block.instructions:
-                if not self._is_of_mixed(instruction):
-                    continue
-                copy = self.twins[instruction]
-                assert isinstance(copy, I.Instruction)
-                at = Builder(twin, twin.instructions.index(copy) + 1)
-                first = at.place
-                match copy:
-                    case I.Load():
-                        known |= self._loaded(at, copy)
-                    case I.Store(operands=[value, pointer]):
-                        self._stored(at, copy, value, pointer)
-                    case I.CallBase():
-                        self._called(at, copy)
-                    case _:
-                        pass
-                locate(copy, twin.instructions[first : at.place])
+        for instruction in touching:
+            at = behind(homes[instruction], instruction)
+            match instruction:
+                case I.Load(type=T.FloatType() as kind):
+                    known[instruction] = self._loaded(at, instruction, kind)
+                case I.Load(type=T.IntType()):
+                    used = users.get(instruction, ())
+                    self._counted(at, instruction, [i for i, _ in used if _counts(instruction, i)])
+                    if not self.points_to.of(instruction):
+                        self._moved(at, instruction, [i for i, n in used if _moves(i, n)])
+                case I.Store(operands=[value, pointer]):
+                    self._stored(at, instruction, self.given.get(instruction) or moved.kinds(value), value, pointer)
+                case I.CallBase():
+                    self._called(at, instruction)
+                case _:
+                    pass
         replace_values(function, known)
         for load, value in known.items():
             assert isinstance(value, I.Instruction)
@@ -134,34 +149,61 @@ class _Looking:
                 return False
         return any(not self.mixed.isdisjoint(self.points_to.of(value)) for value in given)
 
-    def _loaded(self, at: Builder, load: I.Load) -> dict[Value, Value]:
-        if not isinstance(load.type, T.FloatType):
-            return {}
-        self._type(load, load.type)
-        size = const_int(T.I32, load.type.size)
-        kept = self._call(at, "is", load.operands[0], size)
-        name = f"je.of_its_kind.f{8 * load.type.size}"
-        callee = self.declarations.function(name, T.FunctionType(load.type, (load.type, T.I32)), PURE)
-        return {load: at.call(callee, [load, kept], attributes=PURE)}
+    def _loaded(self, at: Builder, load: I.Load, kind: T.FloatType) -> Value:
+        self._type(load, kind)
+        return self._known(at, load, load, "is")
 
-    def _stored(self, at: Builder, store: I.Store, value: Value, pointer: Value) -> None:
+    def _counted(self, at: Builder, load: I.Load, users: Sequence[I.Instruction]) -> None:
+        """An integer that is computed with is one."""
+        if not users or self.ranges.layout.store_size(load.type) not in (1, 2, 4, 8):
+            return
+        known = self._known(at, load, load, "integer")
+        for user in users:
+            user.operands = [known if value is load else value for value in user.operands]
+
+    def _moved(self, at: Builder, load: I.Load, users: Sequence[I.Instruction]) -> None:
+        """A word that is moved is the number of its size, or an integer."""
+        if not users or load.type not in _WORDS:
+            return
+        known = self._known(at, load, at.cast("bitcast", load, _NUMBERS[load.type]), "is")
+        word = at.cast("bitcast", known, load.type)
+        for user in users:
+            user.operands = [word if value is load else value for value in user.operands]
+
+    def _known(self, at: Builder, load: I.Load, value: Value, question: str) -> Value:
+        first = at.place
+        size = self.ranges.layout.store_size(load.type)
+        is_own = self.call(at, question, load.operands[0], const_int(T.I32, size))
+        type_ = T.FunctionType(value.type, (value.type, T.I32))
+        name = f"{OF_ITS_KIND}{'f' if T.is_float(value.type) else 'i'}{8 * size}"
+        known = at.call(self.declarations.function(name, type_, PURE), [value, is_own], attributes=PURE)
+        locate(load, at.block.instructions[first : at.place])
+        return known
+
+    def _stored(self, at: Builder, store: I.Store, kinds: Value | None, value: Value, pointer: Value) -> None:
         size = self.ranges.layout.store_size(value.type)
+        if kinds is not None:
+            if isinstance(value.type, T.FloatType):
+                self._type(store, value.type)
+            self.call(at, "give", pointer, const_int(T.I32, size), kinds)
+            return
         if isinstance(value.type, T.FloatType):
             self._type(store, value.type)
-            self._call(at, "put", pointer, const_int(T.I64, size), const_int(T.I32, size))
-        else:
-            self._forget(at, pointer, const_int(T.I64, size))
+        elif isinstance(value.type, T.IntType):
+            store.metadata = [*store.metadata, (TOLD, MDNode())]
+        kind = size if isinstance(value.type, T.FloatType) else _INTEGER if T.is_int(value.type) else _NOTHING
+        self.call(at, "put", pointer, const_int(T.I64, size), const_int(T.I32, kind))
 
     def _called(self, at: Builder, call: I.CallBase) -> None:
         match call_effect(call), call.operands:
             case Effect.MEMORY_COPY, [to, source, length, *_]:
-                self._call(at, "copy", to, source, at.wide(length))
+                self.call(at, "copy", to, source, at.wide(length))
             case Effect.MEMORY_SET, [to, _, length, *_]:
                 self._forget(at, to, at.wide(length))
             case Effect.ALLOCATE, _:
                 self._forget(at, call, self._size(at, call))
             case _:
-                self._call(at, "copy", call, call.operands[0], self._size(at, call))
+                self.call(at, "copy", call, call.operands[0], self._size(at, call))
 
     def _size(self, at: Builder, call: I.CallBase) -> Value:
         """What is allocated: for `calloc` and `reallocarray` a product, for Rust's `realloc` the last argument."""
@@ -175,8 +217,71 @@ class _Looking:
         access.metadata += [*number_access(kind), (TOLD, MDNode())]
 
     def _forget(self, at: Builder, pointer: Value, size: Value) -> None:
-        self._call(at, "put", pointer, size, const_int(T.I32, 0))
+        self.call(at, "put", pointer, size, const_int(T.I32, 0))
 
-    def _call(self, at: Builder, name: str, *given: Value) -> Value:
-        callee = self.declarations.function(f"je.kinds.{name}", _TYPES[name], _KEEPS)
-        return at.call(callee, list(given), attributes=_KEEPS)
+    def call(self, at: Builder, name: str, *given: Value) -> Value:
+        callee = self.declarations.function(f"je.kinds.{name}", _TYPES[name], KEEPS)
+        return at.call(callee, list(given), attributes=KEEPS)
+
+
+class _Moved:
+    """What words that are loaded and stored again hold: what their memory held."""
+
+    def __init__(self, looking: _Looking, homes: Mapping[Value, BasicBlock], loads: Set[I.Load]) -> None:
+        self._looking, self._homes, self._loads = looking, homes, loads
+        self._known: dict[Value, Value] = {}
+
+    def kinds(self, value: Value) -> Value | None:
+        """None: it is no such word."""
+        if value.type not in _WORDS or self._loads.isdisjoint(reached([value], _same)):
+            return None
+        return self._of(value)
+
+    def _of(self, value: Value) -> Value:
+        if (known := self._known.get(value)) is not None:
+            return known
+        match value:
+            case I.Load() if value in self._loads:
+                size = const_int(T.I32, self._looking.ranges.layout.store_size(value.type))
+                at = behind(self._homes[value], value)
+                found = self._looking.call(at, "take", value.operands[0], size)
+            case I.Phi():
+                made = Builder(self._homes[value], 0).phi(T.I64)
+                self._known[value] = found = made
+                made.targets = list(value.targets)
+                made.operands = [self._of(v) for v in value.operands]
+            case I.Select(operands=[condition, then, other]):
+                found = behind(self._homes[value], value).select(condition, self._of(then), self._of(other))
+            case I.Freeze() | I.Cast() if word := _same(value):
+                found = self._of(word[0])
+            case _:
+                found = const_int(T.I64, _INTEGERS)
+        self._known[value] = found
+        return found
+
+
+def _same(value: Value) -> Sequence[Value]:
+    """What a word is merged of; of what is told of one, that."""
+    match value:
+        case I.Cast(opcode="bitcast", operands=[I.Call(operands=[I.Cast(operands=[word]), *_]) as known]):
+            return [word] if is_of_its_kind(known) else ()
+        case _:
+            return I.merged(value)
+
+
+def behind(block: BasicBlock, instruction: I.Instruction) -> Builder:
+    return Builder(block, block.instructions.index(instruction) + 1)
+
+
+def _moves(user: I.Instruction, index: int) -> bool:
+    """Whether a word is stored as it is, or merged with others."""
+    return (
+        isinstance(user, I.Phi | I.Freeze)
+        or (isinstance(user, I.Store) and index == 0)
+        or (isinstance(user, I.Select) and index > 0)
+    )
+
+
+def _counts(load: I.Load, user: I.Instruction) -> bool:
+    """Whether an integer is computed with, and no part taken of it that may be a number."""
+    return user.opcode in _COUNTS or (isinstance(user, I.BinaryOp) and load.type not in _WORDS)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -688,3 +689,83 @@ def test_memory_that_numbers_and_integers_use_in_turn(body: str, order: int) -> 
     head = "#include <stdlib.h>\n#include <string.h>\n"
     source = head + f"double f(int n, const double *x) {{ double s = 0; {body} return s; }}"
     je.check_grads(kernel(source, "c"), (X,), order=order)
+
+
+_KINDS = r"""#include <stdint.h>
+#include <stdlib.h>
+typedef union {{ double d; float f[2]; int64_t i; int k[2]; }} U;
+double f(int n, const int *t, const double *x) {{
+  U *u = malloc(n * sizeof *u), v[8];
+  double s = 0;
+  for (int i = 0; i < n; i++) {{
+    if (t[i] == 0) u[i].d = x[i] * x[i];
+    else if (t[i] == 1) u[i].f[0] = (float)x[i], u[i].f[1] = (float)(x[4] * 2);
+    else if (t[i] == 2) u[i].i = t[i] + 7;
+    else u[i].k[0] = 3, u[i].k[1] = 4;
+  }}
+  for (int i = 0; i < n; i++) v[(i * 2) % n] = u[i];
+  for (int i = 0; i < n; i++) {{ U *w = &v[(i * 2) % n]; {body} }}
+  free(u);
+  return s;
+}}"""
+
+
+def _of_kinds(body: str, kinds: list[int]) -> Callable[[Any], Any]:
+    f = je.kernel(_KINDS.format(body=body), "f", "n: i32, t: i32[n], x: f64[n] -> f64", lang="c")
+    return lambda x: f(np.array(kinds, np.int32), x)
+
+
+def test_doubles_pairs_of_floats_and_integers_share_a_word_under_a_tag() -> None:
+    body = """s += t[i] == 0 ? w->d * x[i] + u[i].d : t[i] == 1 ? w->f[0] * w->f[1] + u[i].f[0] * x[0]
+      : t[i] == 2 ? w->i * x[i] : w->k[0] * x[1] + w->k[1];"""
+    x = X[:5]
+    expected = jax.grad(lambda x: x[0] ** 3 + x[0] ** 2 + (2 * x[1] * x[4] + x[1] * x[0]) + 9 * x[2])(x)
+    expected += jax.grad(lambda x: 3 * x[1] + 2 * x[4] ** 2 + x[4] * x[0])(x)
+    for derivative in (jax.grad, jax.jacfwd):
+        found = derivative(_of_kinds(body, [0, 1, 2, 3, 1]))(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        ("s += w->d;", [0, 1, 0, 1, 0]),
+        ("s += w->f[1];", [0, 0, 1, 1, 0]),
+        ("s += w->i * x[0] * 1e-18;", [0, 2, 2, 2, 0]),
+        ("s += u[i].k[0] * x[0] * 1e-9;", [3, 2, 1, 2, 3]),
+        ("u[i].k[0] = 0; s += u[i].d * x[0];", [0, 0, 0, 0, 0]),
+    ],
+    ids=["pair as a double", "double as a float", "double as an integer", "float as an integer", "half overwritten"],
+)
+def test_what_is_read_as_another_kind_is_told(body: str, kinds: list[int]) -> None:
+    f = _of_kinds(body, kinds)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"another kind of number.*kernel\.c:\d+"):
+        jax.grad(f)(X[:5])
+    assert np.isnan(jax.jacfwd(f)(X[:5])).any()
+
+
+def test_an_arena_hands_out_arrays_of_doubles_floats_and_integers() -> None:
+    source = r"""#include <stddef.h>
+    static char pool[4096]; static size_t used;
+    static void *take(size_t n) { void *p = pool + used; used += (n + 7) & ~(size_t)7; return p; }
+    double f(int n, const double *x) {
+      double s = 0;
+      for (int i = 0; i < n; i++) {
+        if (i % 3 == 0) used = 0;
+        int m = i % 4 + 2;
+        double *d = take(m * sizeof(double));
+        float *g = take(m * sizeof(float));
+        int *k = take(m * sizeof(int));
+        for (int j = 0; j < m; j++) d[j] = x[i] * j, g[j] = (float)(x[(i + j) % n] * 2), k[j] = j * i;
+        for (int j = 0; j < m; j++) s += d[j] * g[j] * (k[j] + 1);
+      }
+      return s;
+    }"""
+
+    def expected(x: jax.Array) -> jax.Array:
+        terms = [x[i] * j * 2 * x[(i + j) % 5] * (j * i + 1) for i in range(5) for j in range(i % 4 + 2)]
+        return jnp.sum(jnp.stack(terms))
+
+    x = X[:5]
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(kernel(source, "c"))(x), jax.grad(expected)(x), rtol=1e-6)

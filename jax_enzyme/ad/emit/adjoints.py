@@ -31,7 +31,7 @@ from jax_enzyme.ad.facts.functions import ALONE, Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_of_its_kind
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
@@ -41,7 +41,7 @@ from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
-from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
+from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.expr import Call, Expr, Var, variables_beside
 from jax_enzyme.rules.rule import Kind
 
@@ -172,13 +172,17 @@ class Adjoints:
                 return T.DOUBLE
             case T.IntType(32):
                 return T.FLOAT
-            case T.IntType() if value in self._facts.activity.tagged or value in self._facts.activity.beside:
+            case T.IntType() if self._is_narrow(value):
                 return T.FLOAT
             case T.IntType() | T.VectorType(_, T.IntType()):
                 assert isinstance(value, I.Instruction)
                 raise self._facts.refused(value, NARROW)
             case other:
                 return other
+
+    def _is_narrow(self, value: Value) -> bool:
+        activity = self._facts.activity
+        return value in activity.tagged or value in activity.beside or is_of_its_kind(value)
 
     def _check_bits(self, load: I.Instruction) -> None:
         """An integer load that carries a number is of memory that holds numbers of its size. (In memory of mixed
@@ -262,14 +266,23 @@ class Adjoints:
                 self._copy(call)
             case Effect.BARRIER | Effect.VOTE:
                 self._facts.execution.meet(self._site, call)
-            case _ if callee_name(call).startswith(OF_ITS_KIND):
-                is_own, adjoint = self._sources.value(call.operands[1]), self.take(call)
-                self.add(call.operands[0], self._whole_numbers.of_its_kind(self._builder, call, is_own, adjoint))
+            case _ if is_of_its_kind(call):
+                self._of_its_kind(call)
             case Effect.SHUFFLE:
                 back = self._facts.execution.shuffled_back(self._site, call, self.take(call))
                 self.add(call.operands[1], back)
             case _:
                 self._arithmetic(call)
+
+    def _of_its_kind(self, call: I.CallBase) -> None:
+        """Of an integer nothing goes on, but that it was none."""
+        load, is_own = call.operands[0], self._sources.value(call.operands[1])
+        adjoint = self._whole_numbers.of_its_kind(self._builder, call, is_own, self.take(call))
+        if T.is_float(call.type):
+            self.add(load, adjoint)
+        elif self.is_active(load) and call.type in (T.I32, T.I64):
+            own = self._builder.icmp("ne", is_own, zero(is_own.type))
+            self.add(load, self._builder.select(own, zero(adjoint.type), adjoint))
 
     def _length(self, call: I.CallBase) -> Value:
         return self._builder.wide(self._sources.value(call.operands[2]))

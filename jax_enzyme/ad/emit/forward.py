@@ -401,6 +401,8 @@ class _Emitter(ShadowedCopy):
                 self._copy_tangents(call, twin)
             case Effect.SHUFFLE if call in self.facts.activity.varied:
                 self.beside(call, twin, (1,))
+            case Effect.PURE_INT if call in self.facts.activity.varied:
+                self.companions[call] = tagged.of_its_kind(self.builder, call.type, self.value(call.operands[1]))
             case _ if call in self.facts.activity.varied:
                 self._arithmetic(call)
             case None:

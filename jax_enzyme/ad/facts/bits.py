@@ -32,7 +32,14 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import WORD
 from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.object_bytes import Bytes, OrderedSet, Place
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, copy_operands, is_copy
+from jax_enzyme.analysis.objects import (
+    MemoryObject,
+    call_effect,
+    called_routine,
+    copy_operands,
+    is_copy,
+    is_of_its_kind,
+)
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.analysis.tabled_bits import is_tabled
 from jax_enzyme.analysis.tbaa import (
@@ -85,7 +92,7 @@ class BitChecks:
             return nothing
         shorter = frozenset(self._shorter if takes else ())
         plain = PlainWords(self.points_to, self.activity, self._in_frames, shorter)
-        if not all(map(plain.may_be, words)):
+        if not all(is_of_its_kind(word) or plain.may_be(word) for word in words):
             return nothing
         for users, fields, lost in self._read_as_integers:
             kinds: dict[tuple[T.Type, bool], list[I.Instruction]] = {}
@@ -149,7 +156,10 @@ class BitChecks:
         if length is None or varied.isdisjoint(self.points_to.of(target)):
             return False
         return any(
-            part.certainly_meets(number) and part.cuts(number) and any(map(number.meets, numbers.of(item)))
+            not number.told
+            and part.certainly_meets(number)
+            and part.cuts(number)
+            and any(map(number.meets, numbers.of(item)))
             for item, part in self._ranges.behind(target, length)
             for number in self._read.get(item, ())
         )
@@ -199,6 +209,8 @@ class BitChecks:
     def _is_bits(self, value: I.Instruction) -> bool:
         if not T.is_int(value.type) or value not in self.activity.varied:
             return False
+        if is_of_its_kind(value):
+            return True
         if isinstance(value, I.Cast) and value.opcode == "bitcast":
             return T.is_float(value.operands[0].type)
         if not isinstance(value, I.Load) or is_certain_integer(self.module, self.origin.get(value, value)):
@@ -328,7 +340,8 @@ class BitChecks:
             for other in self._others(item, access):
                 if self._in_frames and part.typed and other.typed and part.number == other.number:
                     continue
-                if self.activity.numbers.are_apart(item, part, other, places):
+                is_told = part.told and other.told and not of_numbers
+                if is_told or self.activity.numbers.are_apart(item, part, other, places):
                     continue
                 if self._in_frames and part.typed and other.typed and not of_numbers:
                     continue

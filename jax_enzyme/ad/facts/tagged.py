@@ -184,6 +184,12 @@ def tangent(builder: Builder, type_: T.Type, operands: Sequence[Value]) -> Value
     return result
 
 
+def of_its_kind(builder: Builder, type_: T.Type, is_integer: Value) -> Value:
+    """The tangent of an integer of which it is told whether it is one."""
+    unknown = _unknown(builder, type_, const_float(T.DOUBLE, nan))
+    return builder.select(builder.icmp("ne", is_integer, zero(is_integer.type)), zero(type_), unknown)
+
+
 def adjoint(builder: Builder, type_: T.Type, of_result: Value) -> Value:
     """That of an integer, in the type of a number, by that of what is computed of it."""
     varies = builder.fcmp("une", of_result, zero(of_result.type))
