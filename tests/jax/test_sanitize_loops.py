@@ -14,7 +14,8 @@ from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.transform.sanitize.affine import Affine, counter_of
+from jax_enzyme.transform.sanitize.affine import Affine
+from jax_enzyme.transform.sanitize.counting import counter_of
 from jax_enzyme.transform.sanitize.provenance import may_be_found
 
 CHECKED = je.Options(sanitize=True, time_limit=5)

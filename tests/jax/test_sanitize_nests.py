@@ -146,6 +146,33 @@ CASES: dict[str, tuple[str, str, str | dict[int, str]]] = {
 for (int i = 0; i < n + (p == 6); i++) y[i] += v[i];""",
         {0: "", 6: f"allocated memory: {BAD}"},
     ),
+    "beside_an_end": (
+        CLEAR,
+        "for (int i = 0; i < n; i++) { if (i > p - 1) y[i] += x[i - 1]; if (i + 1 < n) y[i] += x[i + 1]; }",
+        {0: "argument `x`: index -1, extent 7", 3: "", 6: ""},
+    ),
+    "marked": (
+        f"{INDICES} t[p] = -1; t[1] = p == 6 ? n : 1;",
+        "for (int i = 0; i < n; i++) { y[i] = 0; int q = t[i]; if (q >= 0) y[i] = x[q]; }",
+        {0: "", 3: "", 6: LONG},
+    ),
+    "greatest": (
+        "int o = p == 6;",
+        """for (int i = 0; i < n; i++) { int b = i; for (int j = i + 1; j < n; j++) if (x[j] > x[b]) b = j + o;
+y[i] = x[b]; }""",
+        {0: "", 3: "", 6: LONG},
+    ),
+    "least_of_three": (
+        "int o = 3 + (p == 6);",
+        """for (int i = 0; i < n; i++) { double a[3] = {x[i], 3.0, x[n - 1 - i]}, *m = a;
+for (int j = 1; j < o; j++) if (a[j] < *m) m = a + j; y[i] = *m; }""",
+        {0: "", 3: "", 6: "local variable `a`: index 3, extent 3"},
+    ),
+    "sum_that_wraps": (
+        CLEAR,
+        "for (int i = 0; i < n; i++) if ((int)(i + 2147483641u) > p - 9) y[i] += x[i + (p == 3)];",
+        {0: "", 3: LONG, 6: ""},
+    ),
     "right_with_marks": (f"{INDICES} t[p] = -1;", "for (int i = 0; i < n; i++) y[i] = t[i] < 0 ? 0 : x[t[i]];", ""),
     "right_with_empty_rows": (f"{SPARSE} for (int k = p; k <= n; k++) r[k] = 2 * p;", OF_ROWS, ""),
 }
@@ -215,6 +242,15 @@ def test_nests_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None
         kernel = je.kernel(SOURCE, name, SIGNATURE, lang="c", options=je.Options(sanitize=True))
         jax.jit(kernel).lower(0, X).compile()
         assert word in made[-1]
+
+
+def test_conditions_and_choices_are_looked_at_in_front_of_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accesses have a check in the version that has one at all of them, and none in the other."""
+    made = _kept(monkeypatch, "sanitized")
+    for name, accesses in (("beside_an_end", 7), ("marked", 8), ("greatest", 4)):  # 10 without
+        kernel = je.kernel(SOURCE, name, SIGNATURE, lang="c", options=je.Options(sanitize=True))
+        jax.jit(kernel).lower(0, X).compile()
+        assert made[-1].count("call i64 @je_checked_outside(") == accesses, name
 
 
 def test_scopes_are_declared_where_control_comes_to_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ provenance   which object a pointer leads to
 lookup       the same at run time
 versions     nests of counting loops have a version without checks, which are made in front of it
 hoisting     what these checks are, in terms of `affine`, addresses that are linear in what a loop counts
+counting     what a loop counts
+guarded      conditions that hold at an access, as bounds of its address
 apart        versions in which LLVM knows that rows of tables lie apart from what else a nest does
 tables       the least and the greatest number in a table
 deferred     reads of what nothing wrote in such a version, told behind it

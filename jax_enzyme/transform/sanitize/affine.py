@@ -9,7 +9,8 @@ nothing wraps, and what is demanded says where that gives the same. What does no
 front of it; what is read from memory is read there, and is the same in the loop where nothing that the loop writes lies
 in the same place. Of numbers in a table (`x[at[i]]`, rows that start at `start[i]`) the least and the greatest are
 looked for in all of the table that the loop reads; accesses by way of a table of pointers (`a[i][j]`) lie so far behind
-each of these.
+each of these. What is chosen from such values, in whichever iteration (`if (x[i] > x[best]) best = i;`), lies between
+the least and the greatest of them; conditions that hold where an access is (`if (i > 0)`) narrow that (`guarded`).
 """
 
 from __future__ import annotations
@@ -18,61 +19,29 @@ from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 from types import MappingProxyType
 
-from jax_enzyme.analysis.counters import step_to, tests
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, Poison, Undef, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.rewriting import phis
 from jax_enzyme.transform.sanitize.accesses import bytes_behind
+from jax_enzyme.transform.sanitize.counting import MOST_STEP, WIDTHS, Counter
+from jax_enzyme.transform.sanitize.guarded import Bound, narrowed
 from jax_enzyme.transform.sanitize.provenance import root_of
 
 _SAFE = ("add", "sub", "mul", "and", "or", "xor")
-_WIDTHS = (T.I32, T.I64)
 _ADDRESS_BITS = 48
 _LEAF_BITS = 40
 _FACTOR_BITS = 31
-_MOST_STEP = 1 << 16
 _DEPTH = 40
 _ZERO = const_int(T.I64, 0)
-
-
-@dataclass(frozen=True)
-class Counter:
-    """What a loop counts, by `step`, from a start; the test `predicate(counter, bound)` keeps it going. `late`: the
-    test is at the loop's end; `ahead`: it is of the next value."""
-
-    phi: I.Phi
-    start: Value
-    step: int
-    predicate: str
-    bound: Value
-    late: bool
-    ahead: bool
-
-
-def counter_of(loop: Loop) -> Counter | None:
-    """What a loop counts, where it has a preheader and one latch."""
-    if loop.preheader is None or len(loop.latches) != 1:
-        return None
-    for test in tests(loop):
-        phi, step, added = test.counted.phi, test.counted.step, test.counted.added
-        ends = loop.ends(phi)
-        if phi.type not in (*_WIDTHS, T.PTR) or ends is None or abs(step) > _MOST_STEP or added not in (0, step):
-            continue
-        up, down = {"slt", "sle", "ult", "ule", "ne"}, {"sgt", "sge", "ugt", "uge", "ne"}
-        is_certain = test.block in (loop.header, loop.latches[0]) and test.counted.casts <= {"sext"}
-        if is_certain and test.predicate in (up if step > 0 else down):
-            late = test.block is loop.latches[0]
-            return Counter(phi, ends[0], step, test.predicate, test.bound, late, added == step)
-    return None
 
 
 def _shifts_within(value: I.BinaryOp) -> bool:
@@ -80,7 +49,7 @@ def _shifts_within(value: I.BinaryOp) -> bool:
     places = int_value(value.operands[1])
     return (
         value.opcode in ("shl", "lshr", "ashr")
-        and value.type in _WIDTHS
+        and value.type in WIDTHS
         and places in range(33 if value.type == T.I64 else 32)
     )
 
@@ -146,12 +115,14 @@ class Affine:
         self._counters: dict[Value, Counter] = {counter.phi: counter for counter in counters.values()}
         self._followers: dict[Value, tuple[Counter, Value, int]] = {}
         self._early: dict[Value, BasicBlock] = {}
+        self._roots: dict[Value, Value] = {}
+        self._bounds: tuple[Bound, ...] = ()
         for inner, counter in counters.items():
             self._early |= dict.fromkeys(() if counter.late else inner.header.instructions, inner.header)
             for phi in phis(inner.header):
-                ends = inner.ends(phi) if phi.type in (*_WIDTHS, T.PTR) and phi is not counter.phi else None
+                ends = inner.ends(phi) if phi.type in (*WIDTHS, T.PTR) and phi is not counter.phi else None
                 step = None if ends is None else step_to(ends[1], phi)
-                if ends is not None and step is not None and abs(step) <= _MOST_STEP:
+                if ends is not None and step is not None and abs(step) <= MOST_STEP:
                     self._followers[phi] = counter, ends[0], step
 
     # -- what is possible
@@ -164,8 +135,44 @@ class Affine:
                 pointer = self._counters[pointer].start
             elif pointer in self._followers:
                 pointer = self._followers[pointer][1]
+            elif pointer in self._inside and isinstance(pointer, I.Phi | I.Select):
+                return self._chosen_root(pointer)
             else:
                 return pointer
+
+    def _chosen_root(self, pointer: I.Phi | I.Select) -> Value:
+        """The root of all that a pointer is chosen from; itself where that is more than one."""
+        if pointer not in self._roots:
+            self._roots[pointer] = pointer
+            leaves = self._leaves(pointer)
+            roots = {self.root(leaf) for leaf in leaves} if leaves else {pointer}
+            if len(roots) == 1:
+                self._roots[pointer] = roots.pop()
+        return self._roots[pointer]
+
+    def _leaves(self, value: I.Phi | I.Select) -> list[Value] | None:
+        """What a value is chosen from in the end, in any iteration; None where one of these comes before the test of a
+        loop that moves it on."""
+        start: list[Value] = [value]
+
+        def chosen_from(merge: Value) -> list[Value]:
+            is_merge = merge in self._inside and merge not in self._counters and merge not in self._followers
+            return I.merged(merge) if is_merge and isinstance(merge, I.Phi | I.Select) else []
+
+        found = list(reached(start, chosen_from))
+        merges = [v for v in found if isinstance(v, I.Phi | I.Select) and chosen_from(v)]
+        for merge in merges:
+            ways = merge.targets if isinstance(merge, I.Phi) else [merge, merge]
+            for leaf, way in zip(I.merged(merge), ways, strict=True):
+                place = way.terminator if isinstance(way, BasicBlock) else way
+                if leaf not in merges and self.is_early(place, leaf):
+                    return None
+        return [v for v in found if v not in merges]
+
+    def _is_chosen(self, value: I.Phi | I.Select, depth: int) -> bool:
+        leaves = self._leaves(value)
+        known = bool(leaves) and not any(isinstance(leaf, Undef | Poison) for leaf in leaves or ())
+        return known and all(self.is_linear(leaf, depth + 1) for leaf in leaves or ())
 
     def is_fixed(self, value: Value, depth: int = 0) -> bool:
         """Whether a value is the same in all iterations, as far as what it reads is."""
@@ -176,7 +183,7 @@ class Affine:
             match value:
                 case _ if depth > _DEPTH:
                     pass
-                case I.Load() if self._load and value.type in (*_WIDTHS, T.PTR) and not value.flags:
+                case I.Load() if self._load and value.type in (*WIDTHS, T.PTR) and not value.flags:
                     self._fixed[value] = self.is_fixed(value.operands[0], depth + 1) and not self._is_changed(value)
                 case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _shifts_within(value):
                     self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
@@ -204,7 +211,7 @@ class Affine:
         """Whether a value is linear in counters, or chosen from such values, a number of a table or a remainder: its
         least and its greatest can be said."""
         if self.is_fixed(value):
-            return value.type in (*_WIDTHS, T.PTR)
+            return value.type in (*WIDTHS, T.PTR)
         if value not in self._linear:
             self._linear[value] = False
 
@@ -212,7 +219,7 @@ class Affine:
                 return all(self.is_linear(v, depth + 1) for v in values)
 
             match value:
-                case _ if depth > _DEPTH or value.type not in (*_WIDTHS, T.PTR):
+                case _ if depth > _DEPTH or value.type not in (*WIDTHS, T.PTR):
                     pass
                 case I.Load() if self._scan and not value.flags:
                     self._linear[value] = self._is_of_table(value, depth)
@@ -222,6 +229,8 @@ class Affine:
                     self._linear[value] = self._combines(value, depth)
                 case I.Select() if value.type != T.PTR:
                     self._linear[value] = all_linear(*value.operands[1:])
+                case I.Select():
+                    self._linear[value] = self._is_chosen(value, depth)
                 case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
                     self._linear[value] = all_linear(value.operands[0])
                 case I.GetElementPtr():
@@ -254,7 +263,7 @@ class Affine:
             case I.Phi() if value in self._counters:
                 c = self._counters[value]
                 return abs(c.step) if self.is_fixed(c.start) and self.is_fixed(c.bound) else 1
-            case I.Phi():
+            case I.Phi() if value in self._followers:
                 _, start, step = self._followers[value]
                 return gcd(step, self.stride(start))
             case I.BinaryOp(opcode="add" | "sub"):
@@ -301,8 +310,10 @@ class Affine:
     def _moves_on(self, phi: I.Phi, depth: int) -> bool:
         if phi in self._counters:
             return self._is_counted(self._counters[phi], depth)
-        counter, start, _ = self._followers.get(phi, (None, phi, 0))
-        return counter is not None and self.is_linear(counter.phi, depth + 1) and self.is_linear(start, depth + 1)
+        if phi not in self._followers:
+            return self._is_chosen(phi, depth)
+        counter, start, _ = self._followers[phi]
+        return self.is_linear(counter.phi, depth + 1) and self.is_linear(start, depth + 1)
 
     def _is_counted(self, counter: Counter, depth: int) -> bool:
         if counter.phi.type == T.PTR and not all(self.is_fixed(self.root(v)) for v in (counter.start, counter.bound)):
@@ -317,7 +328,7 @@ class Affine:
             constant, steps = self._layout.steps(gep.source_type, gep.operands[1:])
         except ValueError:
             return None
-        if any(size >= 1 << 20 or index.type not in _WIDTHS for index, size in steps):
+        if any(size >= 1 << 20 or index.type not in WIDTHS for index, size in steps):
             return None
         return (constant, steps) if abs(constant) < 1 << 40 else None
 
@@ -367,9 +378,44 @@ class Affine:
             self._before[value] = self._made[key] = made
         return self._before[value]
 
-    @remembered
     def interval(self, value: Value) -> tuple[Value, Value]:
         """The least and the greatest that a linear number or address is, in 64 bits."""
+        return self._interval(value, self._bounds)
+
+    def interval_where(self, pointer: Value, bounds: Sequence[Bound]) -> tuple[Value, Value]:
+        """The same of an address where bounds hold."""
+        used = reached([pointer], lambda v: v.operands if v in self._inside and isinstance(v, I.Instruction) else ())
+        self._bounds = tuple(
+            bound
+            for bound in bounds
+            if bound.number in used
+            and not self.is_fixed(bound.number)
+            and self.is_linear(bound.number)
+            and self.is_fixed(bound.other)
+            and not (bound.number in self._counters and self._counters[bound.number].bound is bound.other)
+        )
+        found = self.interval(pointer)
+        self._bounds = ()
+        return found
+
+    @remembered
+    def _interval(self, value: Value, bounds: tuple[Bound, ...]) -> tuple[Value, Value]:
+        ends = self._unbounded(value)
+        for bound in bounds:
+            if bound.number is value and self._is_had(bound.other):
+                ends = narrowed(self.at, bound, ends, lambda other: self._plainly_wide(self.fixed(other)))
+        return ends
+
+    def _is_had(self, value: Value) -> bool:
+        """Whether a value that does not change is there in front of the loop, or is computed of what is."""
+        if value not in self._inside or value in self._before:
+            return True
+        assert isinstance(value, I.Instruction)
+        if not all(map(self._is_had, value.operands)):
+            return False
+        return not isinstance(value, I.Load) or _key(value, [self.fixed(v) for v in value.operands]) in self._made
+
+    def _unbounded(self, value: Value) -> tuple[Value, Value]:
         at = self.at
         if self.is_fixed(value) and not self._is_in_variable(value):
             wide = self._wide(self.fixed(value))
@@ -377,9 +423,10 @@ class Affine:
         match value:
             case I.Load():
                 return self._scan(value) if self._scan and value.type != T.PTR else (_ZERO, _ZERO)
+            case I.Phi() if value in self._counters:
+                return self._counted(self._counters[value])
             case I.Phi():
-                counter = self._counters.get(value)
-                return self._followed(value) if counter is None else self._counted(counter)
+                return self._of_other_iterations(value)
             case I.BinaryOp(opcode="add" | "sub"):
                 first, second = (self.interval(v) for v in value.operands)
                 if value.opcode == "sub":
@@ -388,11 +435,10 @@ class Affine:
                 return least, most
             case I.BinaryOp(opcode="srem" | "urem") | I.Select():
                 return self._chosen(value)
-            case I.BinaryOp(opcode="mul"):
-                by, number = sorted(value.operands, key=self.is_fixed, reverse=True)
-                return self._product(self.interval(number), self.interval(by)[0])
             case I.BinaryOp():
-                return self._product(self.interval(value.operands[0]), const_int(T.I64, 1 << _number(value)))
+                by, number = sorted(value.operands, key=self.is_fixed, reverse=True)
+                by = self.interval(by)[0] if value.opcode == "mul" else const_int(T.I64, 1 << _number(value))
+                return self._product(self.interval(number), by)
             case I.Cast():
                 number = self.interval(value.operands[0])
                 self._fit(number, 32)
@@ -408,14 +454,30 @@ class Affine:
         """A remainder, or one of two numbers."""
         at = self.at
         if isinstance(value, I.Select):
-            (low, high), (least, most) = (self.interval(v) for v in value.operands[1:])
-            first = at.select(at.icmp("slt", low, least), low, least)
-            return first, at.select(at.icmp("sgt", high, most), high, most)
+            return self._of_other_iterations(value) if value.type == T.PTR else self._hull(value.operands[1:])
         number, by = self.interval(value.operands[0]), self.interval(value.operands[1])[0]
         self._fit(number, _room(value))
         for least, order in ((number[0], "sge"), (by, "sgt")):
             self.demand(lambda at, n=least, o=order: at.icmp(o, n, _ZERO))
         return _ZERO, at.binary("sub", by, const_int(T.I64, 1))
+
+    def _hull(self, values: Sequence[Value]) -> tuple[Value, Value]:
+        """The least and the greatest of some values."""
+        at, (least, most) = self.at, self.interval(values[0])
+        for low, high in map(self.interval, values[1:]):
+            least = at.select(at.icmp("slt", low, least), low, least)
+            most = at.select(at.icmp("sgt", high, most), high, most)
+        return least, most
+
+    def _of_other_iterations(self, value: I.Phi | I.Select) -> tuple[Value, Value]:
+        """What moves on or is chosen, in whichever iteration: the bounds of this one may not have held there."""
+        bounds, self._bounds = self._bounds, ()
+        if isinstance(value, I.Phi) and value in self._followers:
+            found = self._followed(value)
+        else:
+            found = self._hull(self._leaves(value) or [])
+        self._bounds = bounds
+        return found
 
     def _product(self, number: tuple[Value, Value], by: Value) -> tuple[Value, Value]:
         at, known = self.at, int_value(by)
@@ -451,13 +513,18 @@ class Affine:
     def _wide(self, value: Value) -> Value:
         if value in self._addresses:
             return self._addresses[value]
-        known = int_value(value)
+        wide = self._plainly_wide(value)
         if value.type == T.I32:
-            return const_int(T.I64, known) if known is not None else self.at.cast("sext", value, T.I64)
-        wide = self.at.cast("ptrtoint", value, T.I64) if value.type == T.PTR else value
+            return wide
         if not _is_object(value):
             self._fit((wide, wide), _room(value))
         return wide
+
+    def _plainly_wide(self, value: Value) -> Value:
+        known = int_value(value)
+        if value.type == T.I32:
+            return const_int(T.I64, known) if known is not None else self.at.cast("sext", value, T.I64)
+        return self.at.cast("ptrtoint", value, T.I64) if value.type == T.PTR else value
 
     def _counted(self, c: Counter) -> tuple[Value, Value]:
         at, up, bits = self.at, c.step > 0, _room(c.phi)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.guards import Guards
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
@@ -21,9 +24,11 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.loop_hints import ask
 from jax_enzyme.transform.rewriting import replace_operands
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, bytes_behind, range_of
-from jax_enzyme.transform.sanitize.affine import Affine, Counter
+from jax_enzyme.transform.sanitize.affine import Affine
 from jax_enzyme.transform.sanitize.apart import Groups, lie_apart
+from jax_enzyme.transform.sanitize.counting import Counter
 from jax_enzyme.transform.sanitize.endings import iterations
+from jax_enzyme.transform.sanitize.guarded import Bound, bounds_of
 from jax_enzyme.transform.sanitize.lookup import unknown_record
 from jax_enzyme.transform.sanitize.narrow import may_be_pattern
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, is_private
@@ -89,6 +94,9 @@ class Hoisting:
             made = split_loops(provenance.function, self.versions, round_, self._is_worth)
             apart = {one: one.again(provenance.function) for one in made if self._writes_rows(one)}
             self.versions += [*made, *apart.values()]
+            cfg = Cfg(provenance.function)
+            self._guards = Guards(cfg, Dominators(cfg))
+            self._home = {i: block for block in cfg.rpo for i in block.instructions}
             for version in made:
                 self._say(version, apart.get(version))
 
@@ -254,7 +262,7 @@ class Hoisting:
     def _rows(self, affine: Affine, access: Access, root: I.Load, table: Range) -> Rows:
         """Where an access by way of a table of pointers lies, which is demanded to be inside of their objects."""
         assert isinstance(access.size, int) and isinstance(access.instruction, I.Load | I.Store)
-        low, high = affine.interval(access.pointer)
+        low, high = affine.interval_where(access.pointer, self._bounds_at(access))
         rows = Rows(table, affine.stride(root.operands[0]), low, high, access.size, self._variable(2))
         align = const_int(T.I64, access.instruction.align or 1)
         inside = self._provenance.runtime.call(affine.at, "rows_inside", *self._words(affine, rows), align, rows.room)
@@ -301,10 +309,14 @@ class Hoisting:
             affine.demand(lambda at: at.icmp("eq", may_be_pattern(at, made), const_int(T.I1, 0)))
         return made
 
+    def _bounds_at(self, access: Access) -> list[Bound]:
+        """What conditions say where an access is."""
+        return bounds_of(self._guards.at(self._home[access.instruction]))
+
     def _span(self, affine: Affine, access: Access, place: Place) -> Range:
         """Where a linear access lies, which is demanded to be inside of its object."""
         assert isinstance(access.size, int)
-        first, last = affine.interval(access.pointer)
+        first, last = affine.interval_where(access.pointer, self._bounds_at(access))
         span = Range(first, last, access.size, place)
         inside = self._inside(affine.at, span)
         affine.demand(lambda _: inside)

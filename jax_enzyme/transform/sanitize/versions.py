@@ -26,7 +26,7 @@ from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, redirect_phis
-from jax_enzyme.transform.sanitize.affine import Counter, counter_of
+from jax_enzyme.transform.sanitize.counting import Counter, counter_of
 
 _MOST_INSTRUCTIONS = 600
 _OTHERS = (I.AtomicRMW, I.CmpXchg, I.Fence, I.Switch, I.IndirectBranch, I.Alloca)
