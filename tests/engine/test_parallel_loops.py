@@ -2206,19 +2206,21 @@ void k(int n, const double *x, double *y) {
         "v",  # whose first sweep needs the sum alone
         "each iteration needs a value from the one before",
     ),
-    "what the program declares how to join, in an array": Shared(
+    "what the program declares how to join, in an array and a section as long as the caller says": Shared(
         """#include <math.h>
 #pragma omp declare reduction(far : double : omp_out = fabs(omp_in) > fabs(omp_out) ? omp_in : omp_out) \\
     initializer(omp_priv = 0)
 void k(int n, const double *x, double *y) {
-  double m[8] = {0};
-#pragma omp parallel for reduction(far : m[:8])
+  double m[8] = {0}, all[n / 400], *p = all;
+  for (int j = 0; j < n / 400; j++) p[j] = j;
+#pragma omp parallel for reduction(far : m[:8], p[1 : n / 400 - 1])
   for (int i = 0; i < n; i++)
     for (int j = 0; j < 8; j++) {
       double a = cos(3 * x[i]) * exp(x[i]) * ((i * 7919 + 37 * j) % 4001);
       if (fabs(a) > fabs(m[j])) m[j] = a;
+      if (fabs(a) > fabs(p[j % 4 + 1])) p[j % 4 + 1] = -a;
     }
-  for (int i = 0; i < n; i++) y[i] = m[i % 8];
+  for (int i = 0; i < n; i++) y[i] = m[i % 8] * p[i % 5];
 }""",
         "pjv",
         n=2000,

@@ -36,8 +36,9 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import SECTION
 from jax_enzyme.transform.openmp.calls import REDUCE, calls_of
 from jax_enzyme.transform.openmp.counted import count_in_memory
+from jax_enzyme.transform.openmp.long_parts import LongParts, is_apart, is_long
 from jax_enzyme.transform.openmp.sharing import Worksharing, catches, loop_behind
-from jax_enzyme.transform.openmp.touched import FLAG, tell_writes
+from jax_enzyme.transform.openmp.touched import FLAG, is_plain, tell_writes
 from jax_enzyme.transform.rewriting import local, locate, redirect_phis, replace_operands
 
 _DECLARED = ".omp_combiner."
@@ -116,6 +117,13 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
         is_behind = loops.dominators.dominates(found.start, block) and loops.loop_of.get(block) is loop.parent
         if not own or not is_behind or block in loop:
             continue
+        dominates, home = (
+            loops.dominators.dominates,
+            dict[Value, BasicBlock]((i, b) for i, (b, _) in loops.home.items()),
+        )
+        beyond = [b for b in function.blocks if dominates(ends[0][1], b)]
+        if not all(is_apart(variable, beyond, home, used) for variable in filter(is_long, own)):
+            continue
         are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
         if are_reduced and _can_be_copied(layout, own):
             return _Reduced(found, before, ends[0][1], counter, last, sign, behind_last, own, combine, call)
@@ -162,12 +170,15 @@ def _is_declared(layout: DataLayout, call: I.CallBase, used: Uses) -> bool:
 
 
 def _own(call: I.CallBase, used: Uses) -> tuple[I.Alloca, ...]:
-    """The variables in the list that a reduction is given; none where it has others."""
+    """The variables in the list that a reduction is given, in which arrays have their length behind them; none where it
+    has others."""
     listed = call.arguments[4]
     places = [u for u, _ in used.get(listed, ()) if isinstance(u, I.GetElementPtr)]
     stores = [u for p in (listed, *places) for u, n in used.get(p, ()) if isinstance(u, I.Store) and n == 1]
     found = tuple(dict.fromkeys(v for s in stores if isinstance(v := s.operands[0], I.Alloca)))
-    return found if len(found) == len(stores) == int_value(call.arguments[2]) else ()
+    lengths = [s for s in stores if isinstance(v := s.operands[0], I.Cast) and v.opcode == "inttoptr"]
+    is_known = len(found) + len(lengths) == len(stores) and len(lengths) == sum(map(is_long, found))
+    return found if is_known and len(found) == int_value(call.arguments[2]) else ()
 
 
 def _is_reduced(
@@ -183,6 +194,11 @@ def _is_reduced(
         is_told = isinstance(user, I.Compare) or callee_name(user).startswith("llvm.lifetime.")
         if home in inside or is_listed or is_behind or is_told:
             continue
+        if isinstance(user, I.Store) and index == 0 and is_plain(user.operands[1], used):
+            # A section of what a pointer leads to has a pointer of its own, from which the loop loads the address.
+            loads = (u for u, _ in used[user.operands[1]] if isinstance(u, I.Load))
+            if all(loops.home[load][0] in inside for load in loads):
+                continue
         if not _is_passed(loops, home, before):
             return False
         makes.add(user)
@@ -208,10 +224,11 @@ def _around(loops: Loops, block: BasicBlock) -> Iterable[Loop]:
 
 
 def _can_be_copied(layout: DataLayout, variables: Sequence[I.Alloca]) -> bool:
-    """Are they numbers alone, and few? What a pointer leads to would be one for all ranges."""
+    """Are they numbers alone, and few, as far as that is known? What a pointer leads to would be one for all ranges."""
     scalars: list[tuple[int, T.Type]] = []
     for variable in variables:
-        if int_value(variable.operands[0]) != 1 or layout.alloc_size(variable.allocated_type) > 8 * _MOST_SCALARS:
+        is_one = int_value(variable.operands[0]) == 1 or is_long(variable)
+        if not is_one or layout.alloc_size(variable.allocated_type) > 8 * _MOST_SCALARS:
             return False
         scalars += layout.scalars(variable.allocated_type)
     are_numbers = all(not T.is_pointer(kind) and at % layout.align(kind) == 0 for at, kind in scalars)
@@ -230,15 +247,19 @@ class _Parts:
     piece: list[Value]
     touched: Value | None
     flags: Value | None
+    long: LongParts
 
     @classmethod
-    def of(cls, module: Module, function: Function, own: tuple[I.Alloca, ...], touched: Value | None) -> _Parts:
+    def of(
+        cls, module: Module, function: Function, at: Builder, own: tuple[I.Alloca, ...], touched: Value | None
+    ) -> _Parts:
         layout = DataLayout(module)
-        scalars = [(n, at, kind) for n, v in enumerate(own) for at, kind in layout.scalars(v.allocated_type)]
+        short = [(n, v) for n, v in enumerate(own) if not is_long(v)]
+        scalars = [(n, at, kind) for n, v in short for at, kind in layout.scalars(v.allocated_type)]
         arrays = [local(function, T.ArrayType(_RANGES, kind)) for _, _, kind in scalars]
-        piece = [local(function, v.allocated_type) for v in own]
+        piece = [v if is_long(v) else local(function, v.allocated_type) for v in own]
         flags = None if touched is None else local(function, T.ArrayType(_RANGES, FLAG))
-        return cls(own, scalars, arrays, piece, touched, flags)
+        return cls(own, scalars, arrays, piece, touched, flags, LongParts.of(module, at, own, _RANGES))
 
     def load(self, at: Builder, variables: Sequence[Value]) -> list[Value]:
         return [at.load(kind, place) for place, (_, _, kind) in zip(self._in(at, variables), self.scalars, strict=True)]
@@ -251,6 +272,7 @@ class _Parts:
         """The variables are the part of this range."""
         for value, place in zip(self.load(at, self.own), self._of(at, number), strict=True):
             at.store(value, place)
+        self.long.keep(at, number)
         if self.touched is not None:
             at.store(at.load(FLAG, self.touched), self.flag(at, number))
 
@@ -259,17 +281,34 @@ class _Parts:
         assert self.flags is not None
         return at.gep(FLAG, self.flags, [number])
 
-    def take(self, at: Builder, number: Value, variables: Sequence[Value]) -> None:
-        """The part of this range goes to variables."""
+    def begin(self, at: Builder, none: list[Value]) -> None:
+        """The variables hold nothing."""
+        self.store(at, none, self.own)
+        self.long.begin(at)
+
+    def take(self, at: Builder, number: Value) -> None:
+        """The variables get the part of this range."""
+        self._take(at, number, self.own)
+        self.long.take(at, number)
+
+    def _take(self, at: Builder, number: Value, variables: Sequence[Value]) -> None:
         places = zip(self._of(at, number), self.scalars, strict=True)
         self.store(at, [at.load(kind, place) for place, (_, _, kind) in places], variables)
 
     def join(self, at: Builder, number: Value, combine: Value, lists: Sequence[Value]) -> None:
         """The part of this range is joined with the variables."""
-        self.take(at, number, self.piece)
+        self._take(at, number, self.piece)
         for listed, variables in zip(lists, (self.own, self.piece), strict=True):
-            for index, variable in enumerate(variables):
-                at.store(variable, at.offset(listed, 8 * index))
+            index = 0
+            for own, variable in zip(self.own, variables, strict=True):
+                long = is_long(own)
+                is_part = variables is self.piece
+                place = (self.long.part(at, own, number) if is_part else self.long.whole(own)) if long else variable
+                at.store(place, at.offset(listed, 8 * index))
+                index += 1
+                if long:
+                    at.store(at.cast("inttoptr", at.wide(own.operands[0]), T.PTR), at.offset(listed, 8 * index))
+                    index += 1
         at.call(combine, lists)
 
     def _in(self, at: Builder, variables: Sequence[Value]) -> list[Value]:
@@ -281,7 +320,9 @@ class _Parts:
 
 def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
-    parts = _Parts.of(module, function, own, tell_writes(module, function, loop, own))
+    touched = tell_writes(module, function, loop, own)
+    dominates = Loops.of(function).dominators.dominates
+    beyond = [block for block in function.blocks if dominates(reduced.behind, block)]
     start, end, joined = (BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "joined"))
     function.blocks.insert(function.blocks.index(loop.header), start)
 
@@ -289,6 +330,8 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     held = reduced.before.instructions.pop()
     at = Builder(reduced.before, None)
     known = len(reduced.before.instructions)
+    parts = _Parts.of(module, function, at, own, touched)
+    parts.long.hand_on(beyond)
     none = parts.load(at, own)
     type_, one = reduced.counter.allocated_type, const_int(T.I64, 1)
     first, last = at.load(type_, reduced.counter), at.load(type_, reduced.last)
@@ -301,6 +344,9 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     total = at.binary("add", at.wide(at.binary("sub", last, first)), one)
     total = at.select(some, total, const_int(T.I64, 0))
     ranges = at.call(declare(module, _COUNT, T.FunctionType(T.I64, ())), [])
+    if parts.long.arrays:
+        most = const_int(T.I64, 8 * _MOST_SCALARS)
+        ranges = at.select(at.icmp("ugt", parts.long.cells(at), most), one, ranges)
     wanted = at.least(at.binary("udiv", total, const_int(T.I64, _FEWEST)), ranges)
     length = at.most(_rounded_up(at, total, at.most(wanted, one)), one)
     count = at.most(_rounded_up(at, total, length), one)
@@ -311,7 +357,7 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     # Each range.
     at = Builder(start)
     turn = at.phi(T.I64, [(const_int(T.I64, 0), reduced.before)])
-    parts.store(at, none, own)
+    parts.begin(at, none)
     if parts.touched is not None:
         at.store(const_int(FLAG, 0), parts.touched)
     done = at.binary("mul", turn, length)
@@ -345,10 +391,11 @@ def _joining(function: Function, parts: _Parts, combine: Value, count: Value, en
     """The code in which the variables become what all ranges reduced, and which goes on to `end`: of two to which
     iterations wrote it joins both, else it takes the one to which they did."""
     join, each = (BasicBlock(name=f"omp.range.{n}") for n in ("join", "part"))
-    lists = [local(function, T.ArrayType(len(parts.own), T.PTR)) for _ in range(2)]
+    slots = len(parts.own) + sum(map(is_long, parts.own))
+    lists = [local(function, T.ArrayType(slots, T.PTR)) for _ in range(2)]
     one = const_int(T.I64, 1)
     at = Builder(join)
-    parts.take(at, const_int(T.I64, 0), parts.own)
+    parts.take(at, const_int(T.I64, 0))
     if parts.touched is not None:
         at.store(at.load(FLAG, parts.flag(at, const_int(T.I64, 0))), parts.touched)
     at.cond_br(at.icmp("ult", one, count), each, end)
@@ -363,7 +410,7 @@ def _joining(function: Function, parts: _Parts, combine: Value, count: Value, en
     at = Builder(told)
     at.cond_br(_is_set(at, parts.touched), both, alone)
     at = Builder(alone)
-    parts.take(at, number, parts.own)
+    parts.take(at, number)
     at.store(const_int(FLAG, 1), parts.touched)
     at.br(following)
     at = Builder(both)

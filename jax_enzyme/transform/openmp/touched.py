@@ -76,7 +76,7 @@ class _Telling:
         for address in addresses:
             for user, index in used.get(address, ()):
                 match user:
-                    case I.Store() if index == 0 and _is_plain(user.operands[1], used):
+                    case I.Store() if index == 0 and is_plain(user.operands[1], used):
                         addresses.add(u for u, _ in used[user.operands[1]] if isinstance(u, I.Load))
                     case I.Load() | I.Compare() | I.Return():
                         pass
@@ -157,7 +157,7 @@ def _is_certain(function: Function, writes: Sequence[_Write], ends: Iterable[Bas
     return any(not w.given and all(dominates(w.block, end) for end in ends) for w in writes)
 
 
-def _is_plain(place: Value, used: Uses) -> bool:
+def is_plain(place: Value, used: Uses) -> bool:
     """Is it a variable of which nothing but loads and stores know?"""
     users = used.get(place, ())
     return isinstance(place, I.Alloca) and all(
