@@ -6,14 +6,16 @@ Places are congruences: in a structure in an array, an array whose index only th
 source says what each access is of (`ToldApart`), that is believed; all else is told as the program runs
 (`transform.number_kinds`).
 
-    lattice     a set of objects, grown: those with two such accesses; those that memory is copied to and from. A group
-                that copies join is left out as a whole where something is done with one of it that nobody could follow
+    lattice     a set of objects, grown: those with two such accesses, or where copies, and words that are moved, may
+                put the one over the other; those that memory is copied to and from. A group that copies join is left
+                out as a whole where something is done with one of it that nobody could follow
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
+from typing import TypeAlias
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.byte_ranges import ByteRanges
@@ -28,12 +30,15 @@ from jax_enzyme.rules.effects import Effect
 
 _FOLLOWED = (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.ALLOCATE, Effect.REALLOCATE, Effect.FREE, Effect.STACK)
 _SIZES = (4, 8)
+_Numbers: TypeAlias = Mapping[MemoryObject, Collection[Bytes]]
 
 
 def mixed_objects(points_to: PointsTo, ranges: ByteRanges) -> Objects:
     """The objects of such groups."""
     apart = ToldApart(points_to, ranges, False)
-    found = {item for item, parts in _numbers(ranges).items() if _is_mixed(apart, item, parts)}
+    numbers = _numbers(ranges)
+    found = {item for item, parts in numbers.items() if _is_mixed(apart, item, parts)}
+    found |= _copied_over(ranges, numbers) | _moved_over(points_to, ranges, numbers)
     if not found:
         return frozenset()
     beside: dict[MemoryObject, set[MemoryObject]] = {}
@@ -45,14 +50,46 @@ def mixed_objects(points_to: PointsTo, ranges: ByteRanges) -> Objects:
     return frozenset[MemoryObject]().union(*(group for group in groups if lost.isdisjoint(group)))
 
 
-def _moves(points_to: PointsTo, ranges: ByteRanges) -> Iterator[tuple[MemoryObject, MemoryObject]]:
-    """From and to which objects memory is moved: by copies, and by words that are loaded and stored."""
-    yield from ((copy.item, copy.to) for copy in ranges.copies)
+def _copied_over(ranges: ByteRanges, numbers: _Numbers) -> set[MemoryObject]:
+    """The objects to which numbers are copied where those of another size may lie."""
+    return {
+        copy.to
+        for copy in ranges.copies
+        for part in numbers.get(copy.item, ())
+        if (moved := copy.moved(part)) is not None
+        if any(moved.size != other.size and moved.meets(other) for other in numbers.get(copy.to, ()))
+    }
+
+
+def _moved_over(points_to: PointsTo, ranges: ByteRanges, numbers: _Numbers) -> set[MemoryObject]:
+    """The same of words that are loaded and stored, in which numbers of several sizes may lie."""
+
+    def sizes(access: I.Instruction) -> set[int]:
+        found = ((part, numbers.get(item, ())) for item, part in ranges.accessed(access))
+        return {other.size for part, others in found for other in others if part.meets(other)}
+
+    lost = set[MemoryObject]()
+    for store, words in _words(points_to):
+        if len(sizes(store).union(*map(sizes, words))) > 1:
+            lost |= points_to.written(store.operands[1])
+    return lost
+
+
+def _words(points_to: PointsTo) -> Iterator[tuple[I.Store, list[I.Load]]]:
+    """Stores of integers that are loaded, and the loads."""
     for store in points_to.instructions():
         if isinstance(store, I.Store) and T.is_int(store.operands[0].type):
             words = [value for value in reached(store.operands[:1], I.merged) if isinstance(value, I.Load)]
-            sources = [item for word in words for item in points_to.of(word.operands[0])]
-            yield from product(sources, points_to.written(store.operands[1]))
+            if words:
+                yield store, words
+
+
+def _moves(points_to: PointsTo, ranges: ByteRanges) -> Iterator[tuple[MemoryObject, MemoryObject]]:
+    """From and to which objects memory is moved: by copies, and by words that are loaded and stored."""
+    yield from ((copy.item, copy.to) for copy in ranges.copies)
+    for store, words in _words(points_to):
+        sources = [item for word in words for item in points_to.of(word.operands[0])]
+        yield from product(sources, points_to.written(store.operands[1]))
 
 
 def _numbers(ranges: ByteRanges) -> dict[MemoryObject, dict[Bytes, None]]:

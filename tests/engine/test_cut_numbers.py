@@ -207,6 +207,7 @@ def test_a_double_is_cut_at_a_multiple_of_four_bytes(what: tuple[int, int, int])
 
 _KINDS = r"""
 #include <stdlib.h>
+#include <string.h>
 typedef struct { double d; float f[2]; } Record;
 typedef union { double d; float f[2]; } Either;
 double f(const int at[3], const double x[5]) {
@@ -219,34 +220,46 @@ double f(const int at[3], const double x[5]) {
   float *p = r[0].f;
   if (which == 0) p[k] = (float)(x[0] * 3);
   if (which == 1) s += p[k] * x[1];
+  if (which == 3) memcpy((char *)r + 4 * k, u, 8);
+  if (which == 4) ((long *)r)[k] = ((long *)r)[j];
   if (which == 2) u[k].f[j & 1] = (float)(x[0] * 3), s += u[k].f[j & 1] * x[2];
   for (int i = 0; i < 4; i++) s += r[i].d * x[i] + r[i].f[0] * r[i].f[1];
-  for (int i = 0; i < 4; i++) if (which < 2 || i != k || j > 1) s += u[i].d * x[4];
+  for (int i = 0; i < 4; i++) if (which != 2 || i != k || j > 1) s += u[i].d * x[4];
   free(u);
   return s;
 }"""
 _OF_KINDS = je.kernel(_KINDS, "f", "at: i32[3], x: f64[5] -> f64", lang="c", flags=("-fno-strict-aliasing",))
 
 
-@pytest.mark.parametrize("what", [(0, 1, 0), (0, 4, 0), (1, 0, 0), (1, 5, 0), (2, 1, 0), (2, 3, 1)])
+@pytest.mark.parametrize(
+    "what", [(0, 1, 0), (0, 4, 0), (1, 0, 0), (1, 5, 0), (2, 1, 0), (2, 3, 1), (3, 8, 0), (4, 2, 6), (4, 5, 1)]
+)
 def test_each_number_is_read_as_what_was_stored(what: tuple[int, int, int]) -> None:
-    which, k, _ = what
+    which, k, j = what
 
     def expected(x: jax.Array) -> jax.Array:
-        f = jnp.stack([x[:4], 2 * x[4] + 0 * x[:4]], axis=1).ravel()
+        d, f = x[:4] ** 2, jnp.stack([x[:4], 2 * x[4] + 0 * x[:4]], axis=1).ravel()
         place = k // 4 * 2 + k % 4
+        if which == 3:
+            d = d.at[k // 4].set(x[0] ** 2)
+        if which == 4 and k % 2 == 0:
+            d = d.at[k // 2].set(d[j // 2])
+        if which == 4 and k % 2 == 1:
+            f = f.at[k - 1 : k + 1].set(f[j - 1 : j + 1])
         if which == 0:
             f = f.at[place].set(x[0] * 3)
-        kept = x[:4] ** 2 * x[4] * (1 if which < 2 else jnp.arange(4) != k)
-        more = {0: 0.0, 1: f[place] * x[1], 2: x[0] * 3 * x[2]}[which]
-        return jnp.sum(x[:4] ** 3 + f[::2] * f[1::2] + kept) + more
+        kept = x[:4] ** 2 * x[4] * (1 if which != 2 else jnp.arange(4) != k)
+        more = {1: f[place] * x[1], 2: x[0] * 3 * x[2]}.get(which, 0.0)
+        return jnp.sum(d * x[:4] + f[::2] * f[1::2] + kept) + more
 
     gradient = jax.grad(expected)(X)
     for derivative in (jax.grad, jax.jacfwd):
         np.testing.assert_allclose(derivative(lambda x: _OF_KINDS(np.array(what, np.int32), x))(X), gradient, rtol=1e-5)
 
 
-@pytest.mark.parametrize("what", [(0, 2, 0), (0, 3, 0), (0, 7, 0), (1, 2, 0), (1, 11, 0), (2, 1, 2), (2, 1, 3)])
+@pytest.mark.parametrize(
+    "what", [(0, 2, 0), (0, 7, 0), (1, 11, 0), (2, 1, 2), (2, 1, 3), (3, 2, 0), (3, 7, 0), (4, 1, 2), (4, 2, 3)]
+)
 def test_a_float_in_a_half_of_a_double_is_told(what: tuple[int, int, int]) -> None:
     f = lambda x: _OF_KINDS(np.array(what, np.int32), x)  # noqa: E731
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"another kind of number.*kernel\.c:\d+"):
