@@ -16,6 +16,10 @@ nor what it calls: it would no longer be one that only reads.
 
 Behind the loop there is another one, which must not be copied: where `if (d > tol) ok = 0` in the loop says what is
 asked behind it, LLVM would follow that answer through the end of the iteration, and make a nest of loops of one.
+
+An end of an iteration in which nothing is computed has a call too, as where Numba asks in front of it whether a
+function that was called has failed. LLVM would have that branch close the loop, with the loop's mark, and make another
+one where it finds out that nothing fails.
 """
 
 from __future__ import annotations
@@ -60,6 +64,9 @@ def _call(module: Module, loop: Loop) -> None:
     assert loop.preheader is not None
     keeps = declare(module, _CALL, T.FunctionType(T.VOID, ()))
     Builder.at_end(loop.preheader).call(keeps, [])
+    for latch in loop.latches:
+        if all(isinstance(i, I.Load | I.Store) or i.is_terminator for i in latch.instructions):
+            Builder.at_end(latch).call(keeps, [])
     for block in loop.exits:
         if not any(isinstance(i, I.LandingPad) for i in block.instructions):
             Builder.behind_phis(block).call(keeps, [], attributes=("convergent",))

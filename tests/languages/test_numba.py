@@ -247,7 +247,10 @@ def in_any_order(x, y):
     total, top = 0.0, 0.0
     for i in numba.prange(x.shape[0]):
         total += x[i] * x[i] * numba.get_num_threads()
-        top = max(top, x[i])
+    for step in range(2):
+        top = 0.0
+        for i in numba.prange(x.shape[0]):
+            top = max(top, x[i] * (step + 1) / 2)
     for i in numba.prange(1, x.shape[0]):
         y[i] = total * np.sin(x[i]) * top + numba.get_thread_id()
     y[0] = x[0]
@@ -315,6 +318,8 @@ def test_prange_is_a_loop_that_several_threads_may_share() -> None:
     agree(three_way(kernel, [X]))
     large = kernel_of(in_any_order, VECTOR, {"n": 40_000})
     built = derived.build(large.program, large.signature, large.binding, (), large.options)
+    said = derived.sharing(large.program, large.signature, large.binding, (), large.options)
+    assert [text.rpartition(": ")[2] for text in said] == ["on several threads"] * 3
     x, team = np.resize(X, 40_000), Team(threads=3)
     assert call(built, [x])[0].tobytes() == call(built, [x], team=team.address)[0].tobytes()
     assert team.ran
