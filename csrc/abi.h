@@ -3,8 +3,8 @@
 // Every kernel and every derived function is compiled to one entry point of this type. It runs the function for the
 // batch elements lo <= b < hi, with buffer i at `buffers[i] + b * strides[i]`, and stops at the first one that fails.
 // With hi = -1 it runs nothing: it returns the address of the text that failure number lo has (UTF-8, ends with 0), or
-// 0; with hi = -2, how many threads may run it, or 0 for all. With a team, it may have other threads run parts of its
-// loops; null means that it is to run alone.
+// 0; with hi = -2, how many threads may run it, or 0 for all; negative, if only its loops, and batch elements in order.
+// With a team, it may have other threads run parts of its loops; null means that it is to run alone.
 
 #ifndef JAX_ENZYME_ABI_H_
 #define JAX_ENZYME_ABI_H_

@@ -1,6 +1,7 @@
 #include "cpu_handler.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,7 @@ struct KernelState {
   std::vector<int64_t> sizes;   // of the batch as the caller has it
   bool is_batched = false;      // there is one, perhaps of a single element
   int64_t threads = INT64_MAX;  // that may run it
+  bool in_order = false;        // its batch elements, one after the other
 
   size_t buffers() const { return map.size(); }
 };
@@ -175,10 +177,11 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
   const auto crew = std::make_shared<Crew>(pool, state->threads);
   const CrewTeam team(*crew);
   const int64_t total = state->batch.total;
-  const Team* inside = state->threads > 1 && total < pool.num_threads() ? &team : nullptr;
+  const bool idle = state->in_order || total < pool.num_threads();
+  const Team* inside = state->threads > 1 && idle ? &team : nullptr;
   FirstFailure failure;
-  const int64_t status = RunShared(
-      *crew, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
+  const auto run = [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); };
+  const int64_t status = state->in_order ? run(0, total) : RunShared(*crew, total, 1, run);
   return status == 0 ? ffi::Error::Success()
                      : Describe(*state, status, Element(*state, failure.element(), device), failure.thrown());
 }
@@ -199,7 +202,9 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
     }
   }
   state->entry = state->code->entry();
-  if (const int64_t threads = state->entry(nullptr, nullptr, 0, -2, nullptr); threads > 0) state->threads = threads;
+  const int64_t threads = state->entry(nullptr, nullptr, 0, -2, nullptr);
+  state->in_order = threads < 0;
+  if (threads != 0) state->threads = std::abs(threads);
   state->map.arguments.assign(arguments.begin(), arguments.end());
   state->map.results.assign(results.begin(), results.end());
   if (state->map.results.size() != state->buffers() || strides.size() != sizes.size() * state->buffers()) {

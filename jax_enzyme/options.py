@@ -49,8 +49,9 @@ class Options:
     integers, which takes longer and more memory (`docs/decisions/0011-exact-sums.md`).
 
     `threads`: how many threads at most run a call on the CPU: loops that directives of OpenMP share out, blocks of a
-    CUDA kernel, elements of a batch. None: those of XLA's pool; 1: the one that calls. Results are the same to the last
-    bit for any number (`docs/parallel.md`), but of a region of OpenMP's that asks for its thread: it has so many.
+    CUDA kernel, elements of a batch. None: those of XLA's pool, but one where the kernel calls MPI; 1: the one that
+    calls. Results are the same to the last bit for any number (`docs/parallel.md`), but of a region of OpenMP's that
+    asks for its thread: it has so many.
 
     `sanitize`: what C leaves undefined becomes a `JaxRuntimeError` with kernel and line: accesses outside of their
     objects, freed memory, divisions, shifts and conversions without a result, reads of what nothing wrote, outputs

@@ -40,6 +40,7 @@ from jax_enzyme.ir.arrays import (
 from jax_enzyme.ir.marks import has_marks
 from jax_enzyme.options import Options
 from jax_enzyme.own_sources import have_changed, own_digest
+from jax_enzyme.rules.mpi.table import binary_interface
 from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind
@@ -397,7 +398,13 @@ class _Job:
         return outside.with_checks(engine().guard_divisions(function), checked) if self.steps else checked
 
     def sharing(self) -> tuple[str, ...]:
-        return self._shared(self.first_run(self.derived()) if self.steps else self.canonical())[1]
+        function = self.first_run(self.derived()) if self.steps else self.canonical()
+        verdicts = self._shared(function)[1]
+        if self.options.threads is not None or binary_interface(function.module) is None:
+            return verdicts
+        alone = "on one thread: the kernel calls MPI, and `Options(threads=...)` says nothing"
+        shared = engine().SHARED
+        return tuple(v.removesuffix(shared) + alone if v.endswith(shared) else v for v in verdicts)
 
     def first_run(self, function: ArrayFunction) -> ArrayFunction:
         """The same function; of a first reverse sweep the one without its masks, which runs first."""

@@ -30,6 +30,7 @@ from jax_enzyme.transform.lockstep import in_lockstep as in_lockstep
 from jax_enzyme.transform.lockstep import note_lockstep as note_lockstep
 from jax_enzyme.transform.named_choices import name_choices as name_choices
 from jax_enzyme.transform.number_kinds import look_at_kinds as look_at_kinds
+from jax_enzyme.transform.parallel_loops import SHARED as SHARED
 from jax_enzyme.transform.parallel_loops import share_marked_loops as share_marked_loops
 from jax_enzyme.transform.places import keep_places as keep_places
 from jax_enzyme.transform.places import with_places_noted as with_places_noted

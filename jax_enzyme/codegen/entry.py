@@ -11,7 +11,7 @@ which it returns with b - lo in its highest bits.
 An array function whose loops several threads may share (`transform.shared_loops`) is handed the team as well.
 A reverse sweep without masks (`transform.unmasked`) may run once more with them (`codegen.again`).
 With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0; with hi = -2 it
-returns how many threads may run it, or 0 for all.
+returns how many threads may run it, or 0 for all; negative, if only its loops, and batch elements one after the other.
 
 The array function is kept out of line. Inlined, its `noalias` parameters become alias scopes that every later pass has
 to carry through the batch loop; out of line they hold by construction, and the call costs two nanoseconds.
@@ -52,9 +52,10 @@ def add_entry(
     *,
     careful: tuple[Buffer, ...] | None = None,
 ) -> None:
-    """Defines `je.entry` for an array function in a private module, and makes all else internal to it. `ending` is
-    called where the function fails, with the number of the failure and the address of its text, or 0. `careful`: the
-    buffers of `je.careful` of another module, which is called where results are no numbers."""
+    """Defines `je.entry` for an array function in a private module, and makes all else internal to it. `threads`: what
+    it returns of them. `ending` is called where the function fails, with the number of the failure and the address of
+    its text, or 0. `careful`: the buffers of `je.careful` of another module, which is called where results are no
+    numbers."""
     make_internal(module)
     kernel = module.functions[symbol]
     rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))

@@ -24,7 +24,8 @@ from jax_enzyme.transform.thread_locals import emulate_thread_locals
 def entry_module(function: ArrayFunction, threads: int | None = None, careful: ArrayFunction | None = None) -> Module:
     """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
     to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all. What calls MPI
-    runs the elements of a batch in order. `careful`: of another module, the function with its masks."""
+    runs the elements of a batch in order, and its loops on one thread unless a number is given: other processes share
+    the machine. `careful`: of another module, the function with its masks."""
     module = clone_without_debug(function.module)
     link_under_way(module)
     link(module)
@@ -33,7 +34,7 @@ def entry_module(function: ArrayFunction, threads: int | None = None, careful: A
     if interface is None:
         add_entry(module, function.symbol, function.buffers, threads, careful=careful and careful.buffers)
     else:
-        add_entry(module, function.symbol, function.buffers, 1, link_failure(module, interface))
+        add_entry(module, function.symbol, function.buffers, -(threads or 1), link_failure(module, interface))
     add_initialiser(module)
     return module
 

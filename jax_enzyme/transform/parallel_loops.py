@@ -33,6 +33,7 @@ from jax_enzyme.transform.shared_loops import WORTH, Sharing, take_team
 _RANGES, _FEWEST_NEAR, _FEWEST = 64, 4, 4
 _COPYING = 80
 """So many instructions of the loop there should be for each number in a copy, which has to be cleared and added."""
+SHARED = "on several threads"
 _LIKELY = 16 * WORTH
 """What a loop may execute of which data say how often it runs: it is cut where it does so much for its copies."""
 _MARKING, _FAR = 1.25, 8
@@ -101,7 +102,7 @@ class _Choice:
         marks = loop_marks(self._module, loop)
         if marks:
             problem = self._choose(loop)
-            self._note(loop, marks, problem or "on several threads")
+            self._note(loop, marks, problem or SHARED)
             if problem is None:
                 return
             self.alone.append(loop)

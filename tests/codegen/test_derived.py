@@ -17,11 +17,12 @@ from jax_enzyme.ad.reversal import plan_reversal
 from jax_enzyme.cache import DiskCache
 from jax_enzyme.codegen import derived, engine
 from jax_enzyme.codegen.memo import Memo
-from jax_enzyme.codegen.object import build_function
+from jax_enzyme.codegen.object import build_function, entry_module
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.frontends import load
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp, jvp_buffers, vjp_buffers
+from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, parse
 from tests.support.native import call
@@ -182,6 +183,14 @@ def test_what_prints_and_has_no_tape_of_fixed_size_is_planned_once(monkeypatch: 
     assert not derived.split(program, CUBE, BINDING, Vjp(*MASKS))
     derived.derived(program, CUBE, BINDING, (Vjp(*MASKS),))
     assert len(plans) == 1
+
+
+def test_what_calls_mpi_has_loops_for_as_many_threads_as_are_named() -> None:
+    source = """int MPI_Bcast(void *, int, int, int, int);
+        void f(int n, const double *x, double *y) { y[0] = x[0]; MPI_Bcast(y, 1, 0x4c00080b, 0, 0x44000000); }"""
+    function = derived.regular(load(source, lang="c"), CUBE, BINDING)
+    for threads, answer in ((None, -1), (3, -3)):
+        assert f"ret i64 {answer}\n" in to_text(entry_module(function, threads))
 
 
 def test_derivatives_of_every_kind() -> None:
