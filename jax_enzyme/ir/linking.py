@@ -118,15 +118,19 @@ def reduced(program: str, wanted: Collection[str]) -> tuple[str, Names]:
 
 
 _NAMED = re.compile(r'@(?:"([^"\n]*)"|([-$.\w]+))')
+_LITERAL = " = private unnamed_addr constant ["
 
 
 def _needs_all(program: str, roots: Collection[str]) -> bool:
-    """Whether the roots, and what LLVM itself looks at, name all symbols of a program, directly or not."""
+    """Whether the roots, and what LLVM itself looks at, name all symbols of a program, directly or not. Strings are in
+    nobody's way."""
     uses: dict[str, set[str]] = {}
     own = set[str]()
     for line in program.split("\n"):
         of_symbol = line.startswith(("@", "define ", "declare "))
         if not of_symbol and not (line.startswith("  ") and "@" in line):
+            continue
+        if line.startswith("@.str") and _LITERAL in line:
             continue
         named = [quoted or plain for quoted, plain in _NAMED.findall(line)]
         if of_symbol:

@@ -91,6 +91,8 @@ define internal double @last(double %x) {
 }
 """
     assert linking.reduced(program, {"f"})[0] is program
+    text = '@.str.7 = private unnamed_addr constant [2 x i8] c"@\\00", align 1\n' + program
+    assert linking.reduced(text, {"f"})[0] is text  # only what LLVM has computed needed the string
     unused = "@g = global i32 0\n", "@unused = internal global i32 0\n", "declare void @h()\n"
     for more in unused:  # visible to others so far, of the module's own, of another module
         text, found = linking.reduced(more + program, {"f"})
