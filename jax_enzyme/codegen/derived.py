@@ -341,8 +341,7 @@ class _Job:
             base = engine().with_tape_bodies(base)
         result = engine().ad.derive(base, (step,), self.options)
         check_buffers(result.buffers, base.buffers, step)
-        engine().library.link_rules(result.module)
-        return result
+        return replace(result, module=engine().library.with_rules(result.module))
 
     def require_repeatable(self) -> None:
         """Raises DifferentiationError where this derivative, which runs the kernel again, may find something else than

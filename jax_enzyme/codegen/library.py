@@ -20,6 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module, callee_of, declared_name
@@ -55,14 +56,19 @@ def link_bodies(module: Module) -> None:
     _link(module, {name: bodies()[name] for name in declared if name in bodies()})
 
 
-def link_rules(module: Module) -> None:
-    """Adds, in place, the rules of all routines that a module calls, as internal functions. Those call the routines
-    again, and others: see `rules.blas.table` for what they may be."""
+def with_rules(module: Module) -> Module:
+    """The module with the rules of all routines that it calls, as internal functions. Those call the routines again,
+    and others: see `rules.blas.table` for what they may be. A copy where there are any: what is made by one plan shares
+    the functions that it declares."""
     declared = [(name, f.function_type) for name, f in module.functions.items() if f.is_declaration]
     active = [r for name, kind in declared if (r := routine(name, kind)) is not None and r.is_active]
     wanted = {name: r.letter for r in active for name in (r.jvp, r.forward, r.reverse)}
     named = {name: of for name, _ in declared if (of := library_of(name)) is not None and under_way(name) is None}
+    if not wanted and not named:
+        return module
+    module = clone(module)
     _link(module, wanted | named)
+    return module
 
 
 def link_under_way(module: Module) -> None:

@@ -182,8 +182,7 @@ class PlainFunction:
 
     def _derived(self, base: ArrayFunction, step: Step) -> ArrayFunction:
         result = ad.derive(base, (step,), self.options)
-        library.link_rules(result.module)
-        return guard_checks(result)
+        return guard_checks(replace(result, module=library.with_rules(result.module)))
 
     def _wrapped(self, derived: ArrayFunction, suffix: str) -> Module:
         module = clone_without_debug(derived.module)

@@ -22,6 +22,7 @@ from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.frontends import load
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp, jvp_buffers, vjp_buffers
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, parse
@@ -183,6 +184,18 @@ def test_what_prints_and_has_no_tape_of_fixed_size_is_planned_once(monkeypatch: 
     assert not derived.split(program, CUBE, BINDING, Vjp(*MASKS))
     derived.derived(program, CUBE, BINDING, (Vjp(*MASKS),))
     assert len(plans) == 1
+
+
+def test_what_one_plan_makes_has_rules_of_libraries_of_its_own() -> None:
+    source = """double cblas_ddot(int, const double *, int, const double *, int);
+        void f(int n, const double *x, double *y) { y[0] = cblas_ddot(n, x, 1, x, 1) * x[0]; }"""
+    program = load(source, lang="c")
+    for threads in (None, 2):
+        functions = derived.derived(program, CUBE, BINDING, (Vjp(*MASKS),), Options(threads=threads)).module.functions
+        called = {
+            o for f in functions.values() for i in f.instructions() for o in i.operands if isinstance(o, Function)
+        }
+        assert called <= set(functions.values())
 
 
 def test_what_calls_mpi_has_loops_for_as_many_threads_as_are_named() -> None:
