@@ -15,6 +15,9 @@ from hypothesis import Phase, settings
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_num_cpu_devices", 8)  # here, as libraries under test make a client when they are imported
+# What XLA makes of the programs around kernels runs once: its -O3 took a fifth of the tests of JAX. Programs that tests
+# start, examples and notebooks among them, are optimised as those of users.
+jax.config.update("jax_disable_most_optimizations", True)
 
 # Each run takes the same short sequence of programs, and shows a failing one as it is; `make fuzz` asks for the long
 # profile by --hypothesis-profile: other programs every time, and the failing one made small.
