@@ -15,9 +15,6 @@ from hypothesis import Phase, settings
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_num_cpu_devices", 8)  # here, as libraries under test make a client when they are imported
-# What XLA makes of the programs around kernels runs once: its -O3 took a fifth of the tests of JAX. Programs that tests
-# start, examples and notebooks among them, are optimised as those of users.
-jax.config.update("jax_disable_most_optimizations", True)
 
 # Each run takes the same short sequence of programs, and shows a failing one as it is; `make fuzz` asks for the long
 # profile by --hypothesis-profile: other programs every time, and the failing one made small.
@@ -31,6 +28,12 @@ settings.load_profile("short")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds", type=float, help="start no test after so many seconds; those left out are told")
     parser.addoption("--one-row-in", type=int, default=1, help="of each test one in so many rows, the first of all")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # What XLA makes of the programs around kernels runs once here, and to optimise it took a fifth of the tests of JAX.
+    # On the newest JAX, where every sixth row runs, it is optimised as users have it; so are programs that tests start.
+    jax.config.update("jax_disable_most_optimizations", config.getoption("--one-row-in") == 1)
 
 
 _BEGAN = time.monotonic()
