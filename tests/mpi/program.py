@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -331,15 +332,20 @@ def check_transformations(processes: Processes) -> None:
     batch = np.stack([x, x * 0.9, x * 0.8])
     close(
         jax.jit(jax.vmap(jax.grad(lambda x: total(turn(x)).sum())))(batch[:, rank]),
-        jax.vmap(jax.grad(lambda x: sums(rotate(x)).sum()))(batch)[:, rank],
+        jax.jit(jax.vmap(jax.grad(lambda x: sums(rotate(x)).sum())))(batch)[:, rank],
     )
+
     # The second derivative, forward over reverse.
-    turned = jax.jvp(jax.grad(lambda x: (sums(x) ** 2).sum()), (x,), (np.cos(x),))[1][rank]
-    close(jax.jvp(jax.grad(lambda x: (total(x) ** 2).sum()), (x[rank],), (np.cos(x[rank]),))[1], turned)
+    @partial(jax.jit, static_argnums=0)
+    def second(f: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
+        return jax.jvp(jax.grad(f), (x,), (jnp.cos(x),))[1]
+
+    turned = second(lambda x: (sums(x) ** 2).sum(), x)[rank]
+    close(second(lambda x: (total(x) ** 2).sum(), x[rank]), turned)
     # Each process has its own row of the Jacobian of all results, by all processes' directions.
     close(
-        jax.jacfwd(total)(x[rank]),
-        jax.vmap(lambda t: jax.jvp(sums, (x,), (jnp.tile(t, (size, 1)),))[1][rank])(jnp.eye(N)).T,
+        jax.jit(jax.jacfwd(total))(x[rank]),
+        jax.jit(jax.vmap(lambda t: jax.jvp(sums, (x,), (jnp.tile(t, (size, 1)),))[1][rank]))(np.eye(N)).T,
     )
 
 

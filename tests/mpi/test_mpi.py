@@ -99,12 +99,11 @@ def test_handles_may_be_addresses(open_mpi: Installed) -> None:
     """In the binary interface of Open MPI: the library's own, and those of persistent requests and derived datatypes,
     which are kept here."""
     names = ["persistent", "columns", "columns_again", "others", "begun", "combined", "buffered", "mixed"]
-    compiled = open_mpi.run(1, "compile", *names, "transformations")
+    compiled = open_mpi.run(1, "compile", *names)
     assert compiled.code == 0, compiled.out
-    two, four = open_mpi.run(2, "run", *names, "transformations"), open_mpi.run(4, "run", *names[:3])
-    assert (two.code, four.code) == (0, 0), two.out + four.out
-    assert [two.right(name) for name in (*names, "transformations")] == [2] * 9, two.out
-    assert [four.right(name) for name in names[:3]] == [4] * 3, four.out
+    three = open_mpi.run(3, "run", *names)  # so that those before and behind are others
+    assert three.code == 0, three.out
+    assert [three.right(name) for name in names] == [3] * len(names), three.out
 
 
 @pytest.mark.parametrize(
