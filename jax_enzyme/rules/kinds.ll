@@ -3,14 +3,15 @@
 ;   je.kinds.put(p, n, size)     so many bytes hold numbers of a size from here on; integers where it is 1, and nothing that
 ;                                is known where it is 0
 ;   je.kinds.copy(to, from, n)   they hold what others hold; the two may overlap
-;   je.kinds.take(p, n)          what up to eight bytes hold, for a word that is moved
+;   je.kinds.take(p, n, size)    what up to eight bytes hold, for a word that is moved as numbers of this size; where others lie,
+;                                what is no number of any size, nor an integer: their derivatives are not moved
 ;   je.kinds.give(p, n, held)    they hold that
 ;   je.kinds.is(p, size)         1 where one number of this size was stored there as a whole, or no number was; else 0
 ;   je.kinds.integer(p, n)       1 where no number was stored; else 0
 ;
 ; A tree by addresses, of three levels, which grows and is never freed: 64 kB for each 64 kB of memory that was ever used
-; so. Threads share it, each for memory of its own. The byte of an address is 0, 1, or 128
-; and more: size and which byte of the number.
+; so. Threads share it, each for memory of its own. The byte of an address is 0, 1, 2 (no number of any size, nor an
+; integer), or 128 and more: size and which byte of the number.
 
 @je.kinds.top = internal global [32768 x ptr] zeroinitializer
 
@@ -187,23 +188,39 @@ exit:
   ret i32 %is.none
 }
 
-define internal i64 @je.kinds.take(ptr %p, i32 %size) nounwind noinline {
+define internal i64 @je.kinds.take(ptr %p, i32 %n, i32 %size) nounwind noinline {
 entry:
   %address = ptrtoint ptr %p to i64
-  %bytes = zext i32 %size to i64
+  %bytes = zext i32 %n to i64
+  %wide.size = zext i32 %size to i64
+  %within = sub i64 %wide.size, 1
   br label %test
 
 test:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
-  %codes = phi i64 [ 0, %entry ], [ %more.codes, %next ]
+  %k = phi i64 [ 0, %entry ], [ %k.next, %take ]
+  %codes = phi i64 [ 0, %entry ], [ %more.codes, %take ]
+  %before = phi i32 [ 1, %entry ], [ %is, %take ]
   %more = icmp ult i64 %k, %bytes
   br i1 %more, label %next, label %exit
 
 next:
   %here = add i64 %address, %k
+  %part = and i64 %k, %within
+  %begins = icmp eq i64 %part, 0
+  br i1 %begins, label %ask, label %take
+
+ask:
+  %number = inttoptr i64 %here to ptr
+  %answer = call i32 @je.kinds.is(ptr %number, i32 %size)
+  br label %take
+
+take:
+  %is = phi i32 [ %before, %next ], [ %answer, %ask ]
   %at = call ptr @je.kinds.at(i64 %here)
   %found = load i8, ptr %at
-  %wide = zext i8 %found to i64
+  %known = icmp ne i32 %is, 0
+  %code = select i1 %known, i8 %found, i8 2
+  %wide = zext i8 %code to i64
   %shift = shl i64 %k, 3
   %moved = shl i64 %wide, %shift
   %more.codes = or i64 %codes, %moved

@@ -1,7 +1,8 @@
 """Words and small copies of memory in which numbers of several sizes may lie are moved as what lies there.
 
-    before    %w = load i64, ptr %p              after     %held = call i64 @je.kinds.take(ptr %p, i32 8)
-              store i64 %w, ptr %q                         %is = call i32 @je.kinds.is(ptr %p, i32 8)
+    before    %w = load i64, ptr %p              after     %is = call i32 @je.kinds.is(ptr %p, i32 8)
+              store i64 %w, ptr %q                         %size = select i1 (%is != 0), i32 8, i32 4
+                                                           %held = call i64 @je.kinds.take(ptr %p, i32 8, i32 %size)
                                                            br i1 (%is != 0), label %one, label %two
                                                          one:
                                                            %d = load double, ptr %p
@@ -9,11 +10,16 @@
                                                          two:
                                                            %low = load float, ptr %p
                                                            %high = load float, ptr (%p + 4)
-                                                           %pair = bitcast <2 x float> (%low, %high) to double
                                                            br label %join
-                                                         join:
-                                                           %w = phi double [ %d, %one ], [ %pair, %two ]
-                                                           store double %w, ptr %q            (which holds %held then)
+                                                         join:    (with phis of %d, %low and %high)
+                                                           br i1 (%is != 0), label %one.more, label %two.more
+                                                         one.more:
+                                                           store double %d, ptr %q            (which holds %held then)
+                                                           br label %rest
+                                                         two.more:
+                                                           store float %low, ptr %q
+                                                           store float %high, ptr (%q + 4)
+                                                           br label %rest
 
 So an adjoint goes back as that of a double, or as those of two floats. Copies of up to 128 bytes, of a constant number
 of words, are moves of words.
@@ -28,7 +34,7 @@ from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -37,10 +43,9 @@ from jax_enzyme.transform.rewriting import locate, split_before
 
 TAKE, IS = (f"je.kinds.{name}" for name in ("take", "is"))
 KEEPS = ("nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
-TAKEN = T.FunctionType(T.I64, (T.PTR, T.I32))
+TAKEN = T.FunctionType(T.I64, (T.PTR, T.I32, T.I32))
 ASKED = T.FunctionType(T.I32, (T.PTR, T.I32))
 _WORD, _MOST = 8, 128
-_PAIR = T.VectorType(2, T.FLOAT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,53 +86,87 @@ class Moves:
         return not any(o.is_given or self.points_to.contents.get(o) for o in found)
 
     def _move(self, function: Function, load: I.Load, pointer: Value, stores: Collection[I.Store]) -> None:
-        block = _home(function, load)
-        number, held, rest = self._read(function, block, load, pointer)
+        word, rest = self._read(function, _home(function, load), load, pointer)
         rest.instructions.remove(load)
         for store in stores:
-            store.operands[0] = number
-            self.given[store] = held
+            rest = self._write(function, _home(function, store), store, word, store.operands[1])
+            rest.instructions.remove(store)
 
     def _copy(self, function: Function, call: I.CallBase, count: int) -> None:
         to, source = call.operands[:2]
         block = _home(function, call)
-        read: list[tuple[Value, Value]] = []
+        read: list[_Word] = []
         for k in range(count):
-            at = Builder.before(block, call)
-            first = at.place
-            place = at.offset(source, _WORD * k)
-            locate(call, block.instructions[first : at.place])
-            number, held, block = self._read(function, block, call, place)
-            read.append((number, held))
-        at = Builder.before(block, call)
-        first = at.place
-        for k, (number, held) in enumerate(read):
-            self.given[at.store(number, at.offset(to, _WORD * k), 1)] = held
-        locate(call, block.instructions[first : at.place])
+            word, block = self._read(function, block, call, _place(block, call, source, _WORD * k))
+            read.append(word)
+        for k, word in enumerate(read):
+            block = self._write(function, block, call, word, _place(block, call, to, _WORD * k))
         block.instructions.remove(call)
 
     def _read(
         self, function: Function, block: BasicBlock, before: I.Instruction, pointer: Value
-    ) -> tuple[Value, Value, BasicBlock]:
-        """A word as a double, what its memory holds, and the block in which `before` stands then."""
+    ) -> tuple[_Word, BasicBlock]:
+        """A word, and the block in which `before` stands then."""
         rest = split_before(function, block, block.instructions.index(before))
         at, size = Builder(block), const_int(T.I32, _WORD)
         first = len(block.instructions)
-        held = at.call(self.declarations.function(TAKE, TAKEN, KEEPS), [pointer, size], attributes=KEEPS)
-        is_one = at.call(self.declarations.function(IS, ASKED, KEEPS), [pointer, size], attributes=KEEPS)
-        one, two = BasicBlock(name="one"), BasicBlock(name="two")
-        at.cond_br(at.icmp("ne", is_one, const_int(T.I32, 0)), one, two)
-        alone, apart = Builder(one), Builder(two)
+        asked = at.call(self.declarations.function(IS, ASKED, KEEPS), [pointer, size], attributes=KEEPS)
+        is_one = at.icmp("ne", asked, const_int(T.I32, 0))
+        moved = [pointer, size, at.select(is_one, size, const_int(T.I32, 4))]
+        held = at.call(self.declarations.function(TAKE, TAKEN, KEEPS), moved, attributes=KEEPS)
+        alone, apart = _branch(function, at, is_one, rest)
         number = alone.load(T.DOUBLE, pointer, 1)
         alone.br(rest)
         halves = [apart.load(T.FLOAT, apart.offset(pointer, 4 * k), 1) for k in range(2)]
-        pair = apart.cast("bitcast", apart.pack(_PAIR, halves), T.DOUBLE)
         apart.br(rest)
-        locate(before, [*block.instructions[first:], *one.instructions, *two.instructions])
-        place = function.blocks.index(rest)
-        function.blocks[place:place] = [one, two]
-        word = Builder(rest, 0).phi(T.DOUBLE, [(number, one), (pair, two)])
-        return word, held, rest
+        locate(before, [*block.instructions[first:], *alone.block.instructions, *apart.block.instructions])
+        joined, one, two = Builder(rest, 0), alone.block, apart.block
+        whole = joined.phi(T.DOUBLE, [(number, one), (zero(T.DOUBLE), two)])
+        low, high = (joined.phi(T.FLOAT, [(zero(T.FLOAT), one), (half, two)]) for half in halves)
+        return _Word(is_one, whole, (low, high), held), rest
+
+    def _write(
+        self, function: Function, block: BasicBlock, before: I.Instruction, word: _Word, pointer: Value
+    ) -> BasicBlock:
+        """As one number or as two, so that adjoints are added as such. The block in which `before` stands then."""
+        rest = split_before(function, block, block.instructions.index(before))
+        at = Builder(block)
+        first = len(block.instructions)
+        alone, apart = _branch(function, at, word.is_one, rest)
+        self.given[alone.store(word.number, pointer, 1)] = word.held
+        alone.br(rest)
+        for k, half in enumerate(word.halves):
+            held = apart.binary("lshr", word.held, const_int(T.I64, 32 * k))
+            self.given[apart.store(half, apart.offset(pointer, 4 * k), 1)] = held
+        apart.br(rest)
+        locate(before, [*block.instructions[first:], *alone.block.instructions, *apart.block.instructions])
+        return rest
+
+
+@dataclass(frozen=True, eq=False)
+class _Word:
+    """As one number and as two, of which one way is how it is, and what its memory holds."""
+
+    is_one: Value
+    number: Value
+    halves: tuple[Value, Value]
+    held: Value
+
+
+def _branch(function: Function, at: Builder, condition: Value, rest: BasicBlock) -> tuple[Builder, Builder]:
+    one, two = BasicBlock(name="one"), BasicBlock(name="two")
+    at.cond_br(condition, one, two)
+    place = function.blocks.index(rest)
+    function.blocks[place:place] = [one, two]
+    return Builder(one), Builder(two)
+
+
+def _place(block: BasicBlock, before: I.Instruction, pointer: Value, offset: int) -> Value:
+    at = Builder.before(block, before)
+    first = at.place
+    place = at.offset(pointer, offset)
+    locate(before, block.instructions[first : at.place])
+    return place
 
 
 def _home(function: Function, instruction: I.Instruction) -> BasicBlock:

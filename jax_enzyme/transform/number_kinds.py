@@ -244,7 +244,7 @@ class _Moved:
             case I.Load() if value in self._loads:
                 size = const_int(T.I32, self._looking.ranges.layout.store_size(value.type))
                 at = behind(self._homes[value], value)
-                found = self._looking.call(at, "take", value.operands[0], size)
+                found = self._looking.call(at, "take", value.operands[0], size, size)
             case I.Phi():
                 made = Builder(self._homes[value], 0).phi(T.I64)
                 self._known[value] = found = made

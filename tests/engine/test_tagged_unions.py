@@ -744,6 +744,72 @@ def test_what_is_read_as_another_kind_is_told(body: str, kinds: list[int]) -> No
     assert np.isnan(jax.jacfwd(f)(X[:5])).any()
 
 
+_WORDS_OF_KINDS = r"""#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+typedef union {{ double d; float f[2]; int64_t i; }} U;
+double f(int n, const int *t, const double *x) {{
+  U *u = malloc(8 * sizeof *u), *v = malloc(64 * sizeof *v);
+  double s = 0;
+  for (int i = 0; i < n; i++) {{
+    v[i].d = 0;
+    if (t[i] == 0) u[i].d = x[i] * x[i];
+    else u[i].f[0] = (float)x[i], u[i].f[1] = (float)(x[4] * 2);
+  }}
+  {body}
+  free(u), free(v);
+  return s;
+}}"""
+
+
+def _of_words(body: str, kinds: list[int]) -> Callable[[Any], Any]:
+    f = je.kernel(_WORDS_OF_KINDS.format(body=body), "f", "n: i32, t: i32[n], x: f64[n] -> f64", lang="c")
+    return lambda x: f(np.array(kinds, np.int32), x)
+
+
+def test_a_word_that_is_stored_at_many_places_has_the_sum_of_their_adjoints() -> None:
+    body = """for (int i = 0; i < n; i++) {
+      int j = (3 * i + t[0]) % n;
+      int64_t w = u[j].i;
+      for (int k = 0; k < 4; k++) v[4 * j + k * (x[j] < 50)].i = w;
+    }
+    for (int i = 0; i < n; i++) for (int k = 0; k < 4; k++)
+      s += t[i] == 0 ? v[4 * i + k].d * x[i] * k : v[4 * i + k].f[0] * (i + 1) + k * v[4 * i + k].f[1];"""
+
+    def expected(x: jax.Array) -> jax.Array:
+        return 6 * (x[0] ** 3 + x[3] ** 3) + 4 * (2 * x[1] + 3 * x[2] + 5 * x[4]) + 3 * 6 * 2 * x[4]
+
+    f, x = _of_words(body, [0, 1, 1, 0, 1]), X[:5]
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(f)(x), jax.grad(expected)(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        """int64_t w = u[0].i;
+        for (int i = 0; i < n; i++) { v[i].i = w; w = u[(i + 1) % n].i; if (x[i] > 50) w = 7; }
+        for (int i = 0; i < n; i++) s += t[i] == 0 ? v[i].d * x[i] : v[i].f[0] * (i + 1);""",
+        """char *p = (char *)u, *q = (char *)v;
+        for (int i = 0; i < n; i++) {
+          double d = x[i] * x[4]; float a = (float)x[i];
+          if (t[i] == 1) memcpy(p, &a, 4), p += 4; else memcpy(p, &d, 8), p += 8;
+        }
+        memcpy(v, u, 40);
+        for (int i = 0; i < n; i++) {
+          double d; float a;
+          if (t[i] == 1) memcpy(&a, q, 4), q += 4, s += a * x[0]; else memcpy(&d, q, 8), q += 8, s += d * x[1];
+        }""",
+    ],
+    ids=["merged words", "doubles from the middle of a word on"],
+)
+def test_words_that_are_moved_in_another_way_than_their_numbers_are_told(body: str) -> None:
+    f = _of_words(body, [0, 1, 0, 0, 1])
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"another kind of number.*kernel\.c:\d+"):
+        jax.grad(f)(X[:5])
+    assert np.isnan(jax.jacfwd(f)(X[:5])).all()
+
+
 def test_an_arena_hands_out_arrays_of_doubles_floats_and_integers() -> None:
     source = r"""#include <stddef.h>
     static char pool[4096]; static size_t used;
