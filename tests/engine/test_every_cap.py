@@ -175,7 +175,8 @@ ROOT = Path(jax_enzyme.__file__).parent
 def limits() -> Iterator[str]:
     """Constants of modules with such names that have numbers for values."""
     for path in (p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+        text = path.read_text()
+        for node in ast.parse(text).body if LIMIT.search(text) else ():
             if not isinstance(node, ast.Assign) or any(isinstance(v, ast.Call) for v in ast.walk(node.value)):
                 continue
             numbers = [v for v in ast.walk(node.value) if isinstance(v, ast.Constant) and type(v.value) in (int, float)]
