@@ -204,7 +204,7 @@ class Cursor:
 
     def error(self, message: str) -> ReadError:
         """An error at the current token. The place is found by lexing again, which only an error has to pay for."""
-        token = self.tokens[self.pos]
+        token = self.tokens[min(self.pos, len(self.tokens) - 1)]  # the end itself may have been taken
         if token == _END:
             return ReadError(f"{message}, found the end of the text")
         start = next(islice(self._starts(), self.pos, None))

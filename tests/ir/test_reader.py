@@ -328,6 +328,14 @@ def test_damaged_text_is_read_or_refused(path: Path, data: st.DataObject) -> Non
         parse(" ".join(tokens))
 
 
+def test_text_may_end_anywhere() -> None:
+    (path,) = (path for path in FIXTURES if path.stem == "constants")
+    tokens = tokenize(path.read_text())[:-2]
+    for count in range(1, len(tokens)):
+        with suppress(ReadError):
+            parse(" ".join(tokens[:count]))
+
+
 def test_scan_of_comments_and_spaces() -> None:
     module = parse("; leading\n\n  @x  =  global\ti32;same line\n ; more\n 7 ; end\n; last")
     assert V.int_value(module.globals["x"].initializer or V.Undef(T.I32)) == 7

@@ -99,11 +99,11 @@ def test_handles_may_be_addresses(open_mpi: Installed) -> None:
     """In the binary interface of Open MPI: the library's own, and those of persistent requests and derived datatypes,
     which are kept here."""
     names = ["persistent", "columns", "columns_again", "others", "begun", "combined", "buffered", "mixed"]
-    compiled = open_mpi.run(1, "compile", *names)
+    compiled = open_mpi.run(1, "compile", *names, "transformations")
     assert compiled.code == 0, compiled.out
-    three = open_mpi.run(3, "run", *names)  # so that those before and behind are others
+    three = open_mpi.run(3, "run", *names, "transformations")  # so that those before and behind are others
     assert three.code == 0, three.out
-    assert [three.right(name) for name in names] == [3] * len(names), three.out
+    assert [three.right(name) for name in (*names, "transformations")] == [3] * 9, three.out
 
 
 @pytest.mark.parametrize(
