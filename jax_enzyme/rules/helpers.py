@@ -1,4 +1,4 @@
-"""Adds the bodies of our helper functions (`helpers.ll`, `arena.ll`) to a module that calls them.
+"""Adds the bodies of our helper functions (`helpers.ll`, `kinds.ll`, `arena.ll`) to a module that calls them.
 
 While derivatives are taken, helpers such as `je.digamma.f64` are declarations with a rule. `link` is for the end,
 before the final optimisation, which then inlines them like any other function.
@@ -15,6 +15,7 @@ from jax_enzyme.ir.types import FunctionType
 from jax_enzyme.ir.values import GlobalValue, Value
 from jax_enzyme.rules.complex import ANALYTIC, Analytic
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import KINDS
 
 PREFIX = "je."
 ALLOCATE = "je.arena.allocate"
@@ -27,11 +28,9 @@ TAPE = (ALLOCATE, RESET, "je.arena.used", "je.arena.release", JOIN, "je_arena_al
 
 
 def source() -> str:
-    """The text of all helpers: `helpers.ll`, `kinds.ll`, and the parts of the complex functions."""
-    folder = resources.files("jax_enzyme.rules")
-    written = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("helpers.ll", "kinds.ll"))
+    """The text of the helpers that any module may call: `helpers.ll`, and the parts of the complex functions."""
     analytic = [a for a in ANALYTIC if a.name != "cdivide"]
-    return written + "".join(_complex_part(a, i) for a in analytic for i in (0, 1))
+    return _text("helpers.ll") + "".join(_complex_part(a, i) for a in analytic for i in (0, 1))
 
 
 def _complex_part(function: Analytic, index: int) -> str:
@@ -53,20 +52,25 @@ entry:
 def link(module: Module) -> None:
     """Gives each declared helper its body, and each helper that those call, in place. Other modules stay the same."""
     _link(module, [f for f in module.functions.values() if _is_helper(f.name)], source)
+    _link(module, _named(module, KINDS), lambda: _text("kinds.ll"))
     link_tape(module)
 
 
 def link_tape(module: Module) -> list[Function]:
     """The same for the functions of arenas alone; those that have got a body."""
-    return _link(module, [module.functions[name] for name in TAPE if name in module.functions], _tape_source)
+    return _link(module, _named(module, TAPE), lambda: _text("arena.ll"))
 
 
 def _is_helper(name: str) -> bool:
-    return name.startswith(PREFIX) and name not in TAPE
+    return name.startswith(PREFIX) and name not in (*TAPE, *KINDS)
 
 
-def _tape_source() -> str:
-    return resources.files("jax_enzyme.rules").joinpath("arena.ll").read_text(encoding="utf-8")
+def _named(module: Module, names: tuple[str, ...]) -> list[Function]:
+    return [module.functions[name] for name in names if name in module.functions]
+
+
+def _text(file: str) -> str:
+    return resources.files("jax_enzyme.rules").joinpath(file).read_text(encoding="utf-8")
 
 
 def _link(module: Module, wanted: list[Function], source: Callable[[], str]) -> list[Function]:
