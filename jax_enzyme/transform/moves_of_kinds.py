@@ -41,11 +41,22 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import locate, split_before
 
-TAKE, IS = (f"je.kinds.{name}" for name in ("take", "is"))
-KEEPS = ("nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
-TAKEN = T.FunctionType(T.I64, (T.PTR, T.I32, T.I32))
-ASKED = T.FunctionType(T.I32, (T.PTR, T.I32))
+_KEEPS = ("nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
+_TYPES = {
+    "put": T.FunctionType(T.VOID, (T.PTR, T.I64, T.I32)),
+    "copy": T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64)),
+    "take": T.FunctionType(T.I64, (T.PTR, T.I32, T.I32)),
+    "give": T.FunctionType(T.VOID, (T.PTR, T.I32, T.I64)),
+    "is": T.FunctionType(T.I32, (T.PTR, T.I32)),
+    "integer": T.FunctionType(T.I32, (T.PTR, T.I32)),
+}
 _WORD, _MOST = 8, 128
+
+
+def of_table(declarations: Declarations, at: Builder, name: str, *given: Value) -> Value:
+    """What a function of the table of kinds (`rules/kinds.ll`) answers."""
+    callee = declarations.function(f"je.kinds.{name}", _TYPES[name], _KEEPS)
+    return at.call(callee, list(given), attributes=_KEEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +72,14 @@ class Moves:
     def rewrite(self, code: Function) -> None:
         function = self.twins[code]
         assert isinstance(function, Function)
+        used = uses(function)  # of words: what is rewritten changes none of other words
         for original in list(code.instructions()):
             moved = self.twins[original]
             match moved:
                 case I.Load(operands=[pointer]) if moved.type == T.I64 and I.is_plain(moved):
-                    stores = [i for i, _ in uses(function).get(moved, ()) if isinstance(i, I.Store)]
-                    kept = [i for i, n in uses(function).get(moved, ()) if not isinstance(i, I.Store) or n > 0]
-                    if stores and not kept and self._is_of_mixed(original, original.operands):
+                    users = used.get(moved, ())
+                    stores = [i for i, n in users if isinstance(i, I.Store) and n == 0]
+                    if stores and len(stores) == len(users) and self._is_of_mixed(original, original.operands):
                         self._move(function, moved, pointer, stores)
                 case I.CallBase() if call_effect(moved) is Effect.MEMORY_COPY:
                     length = int_value(moved.operands[2]) or 0
@@ -110,10 +122,9 @@ class Moves:
         rest = split_before(function, block, block.instructions.index(before))
         at, size = Builder(block), const_int(T.I32, _WORD)
         first = len(block.instructions)
-        asked = at.call(self.declarations.function(IS, ASKED, KEEPS), [pointer, size], attributes=KEEPS)
+        asked = of_table(self.declarations, at, "is", pointer, size)
         is_one = at.icmp("ne", asked, const_int(T.I32, 0))
-        moved = [pointer, size, at.select(is_one, size, const_int(T.I32, 4))]
-        held = at.call(self.declarations.function(TAKE, TAKEN, KEEPS), moved, attributes=KEEPS)
+        held = of_table(self.declarations, at, "take", pointer, size, at.select(is_one, size, const_int(T.I32, 4)))
         alone, apart = _branch(function, at, is_one, rest)
         number = alone.load(T.DOUBLE, pointer, 1)
         alone.br(rest)

@@ -38,18 +38,10 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
-from jax_enzyme.transform.moves_of_kinds import ASKED, KEEPS, TAKEN, Moves
+from jax_enzyme.transform.moves_of_kinds import Moves, of_table
 from jax_enzyme.transform.rewriting import locate, replace_values
 
 _WRITES = (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.REALLOCATE)
-_TYPES = {
-    "put": T.FunctionType(T.VOID, (T.PTR, T.I64, T.I32)),
-    "copy": T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64)),
-    "is": ASKED,
-    "integer": ASKED,
-    "take": TAKEN,
-    "give": T.FunctionType(T.VOID, (T.PTR, T.I32, T.I64)),
-}
 _NOTHING, _INTEGER = 0, 1
 _INTEGERS = 0x0101_0101_0101_0101
 _NUMBERS: Mapping[T.Type, T.Type] = {T.I32: T.FLOAT, T.I64: T.DOUBLE}
@@ -220,8 +212,7 @@ class _Looking:
         self.call(at, "put", pointer, size, const_int(T.I32, 0))
 
     def call(self, at: Builder, name: str, *given: Value) -> Value:
-        callee = self.declarations.function(f"je.kinds.{name}", _TYPES[name], KEEPS)
-        return at.call(callee, list(given), attributes=KEEPS)
+        return of_table(self.declarations, at, name, *given)
 
 
 class _Moved:

@@ -32,7 +32,7 @@ from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_of_its_kind
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.analysis.words import Words
@@ -401,7 +401,7 @@ class _Emitter(ShadowedCopy):
                 self._copy_tangents(call, twin)
             case Effect.SHUFFLE if call in self.facts.activity.varied:
                 self.beside(call, twin, (1,))
-            case Effect.PURE_INT if call in self.facts.activity.varied:
+            case Effect.PURE_INT if is_of_its_kind(call) and call in self.facts.activity.varied:
                 self.companions[call] = tagged.of_its_kind(self.builder, call.type, self.value(call.operands[1]))
             case _ if call in self.facts.activity.varied:
                 self._arithmetic(call)
