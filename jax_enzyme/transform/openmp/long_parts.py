@@ -29,7 +29,9 @@ def is_long(variable: I.Alloca) -> bool:
     return int_value(variable.operands[0]) is None
 
 
-def is_apart(variable: I.Alloca, behind: Collection[BasicBlock], home: Mapping[Value, BasicBlock], used: Uses) -> bool:
+def is_apart(
+    variable: I.Alloca, behind: Collection[BasicBlock], home: Mapping[I.Instruction, BasicBlock], used: Uses
+) -> bool:
     """Do blocks behind a loop use the variable itself alone, and no address that was computed of it before?"""
     addresses = Reached[Value]([variable])
     for address in addresses:
@@ -41,12 +43,22 @@ def is_apart(variable: I.Alloca, behind: Collection[BasicBlock], home: Mapping[V
 
 
 @dataclass(frozen=True)
+class _Long:
+    """Of such an array its bytes, what it holds where nothing was reduced, the block of all parts, and what all ranges
+    reduced."""
+
+    bytes: Value
+    none: Value
+    parts: Value
+    whole: Value
+
+
+@dataclass(frozen=True)
 class LongParts:
-    """Those of the variables of a loop that are such arrays, each with the bytes of one, what it holds where nothing
-    was reduced, the block of all parts, and what all ranges reduced."""
+    """Those of the variables of a loop that are such arrays."""
 
     declarations: Declarations
-    arrays: dict[I.Alloca, tuple[Value, Value, Value, Value]]
+    arrays: dict[I.Alloca, _Long]
 
     @classmethod
     def of(cls, module: Module, at: Builder, own: Sequence[I.Alloca], ranges: int) -> LongParts:
@@ -55,48 +67,52 @@ class LongParts:
         for variable in filter(is_long, own):
             type_ = variable.allocated_type
             count = at.wide(variable.operands[0])
-            bytes_ = at.binary("mul", count, const_int(T.I64, layout.alloc_size(type_)))
+            size = at.binary("mul", count, const_int(T.I64, layout.alloc_size(type_)))
             none, whole = (at.alloca(type_, count, variable.align) for _ in range(2))
             parts = at.alloca(type_, at.binary("mul", count, const_int(T.I64, ranges)), variable.align)
-            made.arrays[variable] = bytes_, none, parts, whole
-            made._copy(at, none, variable, bytes_)
+            made.arrays[variable] = _Long(size, none, parts, whole)
+            made._copy(at, none, variable, size)
         return made
-
-    def whole(self, variable: I.Alloca) -> Value:
-        """What all ranges reduced of a variable."""
-        return self.arrays[variable][3]
 
     def hand_on(self, behind: Iterable[BasicBlock]) -> None:
         """Blocks behind the loop use what all ranges reduced."""
-        wholes = {variable: self.whole(variable) for variable in self.arrays}
-        replace_operands([i for block in behind for i in block.instructions], {**wholes})
+        wholes: dict[Value, Value] = {variable: long.whole for variable, long in self.arrays.items()}
+        replace_operands([i for block in behind for i in block.instructions], wholes)
 
-    def cells(self, at: Builder) -> Value:
+    def bytes_of_all(self, at: Builder) -> Value:
         """How many bytes all of them have."""
         total: Value = const_int(T.I64, 0)
-        for bytes_, _, _, _ in self.arrays.values():
-            total = at.binary("add", total, bytes_)
+        for long in self.arrays.values():
+            total = at.binary("add", total, long.bytes)
         return total
 
     def begin(self, at: Builder) -> None:
         """The variables hold nothing again."""
-        for variable, (bytes_, none, _, _) in self.arrays.items():
-            self._copy(at, variable, none, bytes_)
+        for variable, long in self.arrays.items():
+            self._copy(at, variable, long.none, long.bytes)
 
     def keep(self, at: Builder, number: Value) -> None:
         """The variables are the part of this range."""
-        for variable, (bytes_, _, _, _) in self.arrays.items():
-            self._copy(at, self.part(at, variable, number), variable, bytes_)
+        for variable, long in self.arrays.items():
+            self._copy(at, self.part(at, variable, number), variable, long.bytes)
 
     def take(self, at: Builder, number: Value) -> None:
         """What all ranges reduced is the part of this one."""
-        for variable, (bytes_, _, _, whole) in self.arrays.items():
-            self._copy(at, whole, self.part(at, variable, number), bytes_)
+        for variable, long in self.arrays.items():
+            self._copy(at, long.whole, self.part(at, variable, number), long.bytes)
+
+    def whole(self, variable: I.Alloca) -> Value:
+        """What all ranges reduced of a variable."""
+        return self.arrays[variable].whole
 
     def part(self, at: Builder, variable: I.Alloca, number: Value) -> Value:
         """Where the part of this range lies."""
-        bytes_, _, parts, _ = self.arrays[variable]
-        return at.gep(T.I8, parts, [at.binary("mul", number, bytes_)])
+        long = self.arrays[variable]
+        return at.gep(T.I8, long.parts, [at.binary("mul", number, long.bytes)])
+
+    def length(self, at: Builder, variable: I.Alloca) -> list[Value]:
+        """What a list of variables has behind such an array; nothing behind others."""
+        return [at.cast("inttoptr", at.wide(variable.operands[0]), T.PTR)] if variable in self.arrays else []
 
     def _copy(self, at: Builder, to: Value, from_: Value, bytes_: Value) -> None:
         self.declarations.memory(at, "memcpy", to, from_, bytes_)

@@ -112,22 +112,24 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
     inside = {i for block in loop.blocks for i in block.instructions}
     if any(isinstance(user, I.Store) and user in inside for user, _ in used[last]):
         return None
+    beyond = _from(function, loops, ends[0][1])
+    home = {i: block for i, (block, _) in loops.home.items()}
     for block, call in calls:
         own, combine = _own(call, used), call.arguments[5]
         is_behind = loops.dominators.dominates(found.start, block) and loops.loop_of.get(block) is loop.parent
         if not own or not is_behind or block in loop:
             continue
-        dominates, home = (
-            loops.dominators.dominates,
-            dict[Value, BasicBlock]((i, b) for i, (b, _) in loops.home.items()),
-        )
-        beyond = [b for b in function.blocks if dominates(ends[0][1], b)]
         if not all(is_apart(variable, beyond, home, used) for variable in filter(is_long, own)):
             continue
         are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
         if are_reduced and _can_be_copied(layout, own):
             return _Reduced(found, before, ends[0][1], counter, last, sign, behind_last, own, combine, call)
     return None
+
+
+def _from(function: Function, loops: Loops, first: BasicBlock) -> list[BasicBlock]:
+    """A block, and those to which control comes by way of it alone."""
+    return [block for block in function.blocks if loops.dominators.dominates(first, block)]
 
 
 def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str, bool] | None:
@@ -298,17 +300,12 @@ class _Parts:
     def join(self, at: Builder, number: Value, combine: Value, lists: Sequence[Value]) -> None:
         """The part of this range is joined with the variables."""
         self._take(at, number, self.piece)
-        for listed, variables in zip(lists, (self.own, self.piece), strict=True):
-            index = 0
-            for own, variable in zip(self.own, variables, strict=True):
-                long = is_long(own)
-                is_part = variables is self.piece
-                place = (self.long.part(at, own, number) if is_part else self.long.whole(own)) if long else variable
-                at.store(place, at.offset(listed, 8 * index))
-                index += 1
-                if long:
-                    at.store(at.cast("inttoptr", at.wide(own.operands[0]), T.PTR), at.offset(listed, 8 * index))
-                    index += 1
+        wholes = [self.long.whole(v) if is_long(v) else v for v in self.own]
+        pieces = [self.long.part(at, v, number) if is_long(v) else p for v, p in zip(self.own, self.piece, strict=True)]
+        for listed, places in zip(lists, (wholes, pieces), strict=True):
+            words = [w for v, place in zip(self.own, places, strict=True) for w in (place, *self.long.length(at, v))]
+            for index, word in enumerate(words):
+                at.store(word, at.offset(listed, 8 * index))
         at.call(combine, lists)
 
     def _in(self, at: Builder, variables: Sequence[Value]) -> list[Value]:
@@ -321,8 +318,7 @@ class _Parts:
 def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
     touched = tell_writes(module, function, loop, own)
-    dominates = Loops.of(function).dominators.dominates
-    beyond = [block for block in function.blocks if dominates(reduced.behind, block)]
+    beyond = _from(function, Loops.of(function), reduced.behind)
     start, end, joined = (BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "joined"))
     function.blocks.insert(function.blocks.index(loop.header), start)
 
@@ -346,7 +342,7 @@ def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     ranges = at.call(declare(module, _COUNT, T.FunctionType(T.I64, ())), [])
     if parts.long.arrays:
         most = const_int(T.I64, 8 * _MOST_SCALARS)
-        ranges = at.select(at.icmp("ugt", parts.long.cells(at), most), one, ranges)
+        ranges = at.select(at.icmp("ugt", parts.long.bytes_of_all(at), most), one, ranges)
     wanted = at.least(at.binary("udiv", total, const_int(T.I64, _FEWEST)), ranges)
     length = at.most(_rounded_up(at, total, at.most(wanted, one)), one)
     count = at.most(_rounded_up(at, total, length), one)
