@@ -19,7 +19,7 @@ from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Schedule
 from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
-from jax_enzyme.ad.facts.refusals import refuse_unprovable
+from jax_enzyme.ad.facts.refusals import memory_with_shadows, refuse_unprovable
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.plan.arms import Arms
 from jax_enzyme.ad.plan.choices import ALL, Choices
@@ -36,7 +36,6 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, Objects, reachable_functions
-from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
@@ -203,7 +202,7 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
     arguments = root.arguments
     activity = activity_of(points_to, rules, step, in_frames=base.is_derivative)
     activity = refuse_unprovable(words, activity, rules, survey.origin)
-    shadowed = shadowed_objects(points_to, activity)
+    shadowed = memory_with_shadows(points_to, activity, survey.origin)
     _refuse_globals(shadowed, execution)
     sites: tuple[Value, ...] = (*arguments, *root.instructions(), *module.globals.values())
     places: dict[Value | None, int] = {site: n for n, site in enumerate(sites)}

@@ -1,8 +1,9 @@
 """Bodies for what compilers leave as calls into run-time libraries whose source the engine cannot see.
 
 The folder `runtime` holds our own sources of such functions, in C and C++. Those that a program calls and does not
-define are compiled by zig's clang, once, and linked into the program, so that the engine meets ordinary loops. They
-carry no debug information: whatever happens in them is told at the line of the user's source that called them.
+define are compiled by zig's clang, once, and linked into the program, so that the engine meets ordinary loops. Rust
+has bodies of its own (`frontends.rust_alloc`). They carry no debug information: whatever happens in them is told at the
+line of the user's source that called them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cache
 from importlib import resources
 
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends import rust_alloc, toolchain
 from jax_enzyme.frontends.fortran_classes import knows_types, with_known_types
 from jax_enzyme.frontends.mpi_objects import makes_objects, without_objects
 from jax_enzyme.frontends.mpi_pairs import reduces_pairs, without_pairs
@@ -42,6 +43,8 @@ LARGE = 200_000
 """Characters of a module from which on it pays to leave out what a kernel does not need."""
 
 _MPI_OF_FORTRAN = "mpi_fortran.cpp"
+_RUST = "alloc"
+"""A crate of Rust's own, whose source is not ours."""
 _LAST = frozenset({"numba_no_destructors.cpp"})
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
@@ -90,13 +93,18 @@ def provides(name: str) -> bool:
 
 def _needed(ir: str, linked: frozenset[str]) -> list[str]:
     """The libraries that define what a module declares, less those that have been linked."""
-    declared = " ".join(quoted or plain for quoted, plain in _DECLARED.findall(ir))
+    names = [quoted or plain for quoted, plain in _DECLARED.findall(ir)]
+    declared = " ".join(names)
     found = [name for name, pattern in _libraries().items() if name not in linked and pattern.search(declared)]
+    if _RUST not in linked and rust_alloc.is_asked_for(names):
+        found.append(_RUST)
     # A default for what no other library defines.
     return [name for name in found if name not in _LAST] or found
 
 
 def _compiled(name: str) -> str:
+    if name == _RUST:
+        return rust_alloc.text()
     source = Source("c++", name, _sources()[name].encode())
     recipe = toolchain.Recipe(toolchain.zig(), _COMMAND, lambda ir: linking.linkable(parse(ir)), "linkable")
     flags = " ".join(_OWN_FLAGS.findall(_sources()[name])).split()

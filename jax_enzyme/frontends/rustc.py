@@ -72,13 +72,22 @@ def _crate(source: Source) -> dict[str, str]:
 
 
 @cache
+def library_folder() -> Path | None:
+    """Where Rust's standard library is; None where it is not installed."""
+    try:
+        command = [*rustc().command, "--print", "target-libdir"]
+        return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+    except (CompileError, OSError, subprocess.CalledProcessError):
+        return None
+
+
+@cache
 def rust_library() -> ctypes.CDLL | None:
     """Rust's standard library, loaded, for what a kernel calls of it without being differentiated (output); None where
     it is not installed. Its names hold a digest that is the compiler's own."""
+    folder = library_folder()
+    found = [] if folder is None else sorted(folder.glob("libstd-*.so"))
     try:
-        command = [*rustc().command, "--print", "target-libdir"]
-        folder = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-        found = sorted(Path(folder).glob("libstd-*.so"))
         return ctypes.CDLL(str(found[0])) if found else None
-    except (CompileError, OSError, subprocess.CalledProcessError):
+    except OSError:
         return None

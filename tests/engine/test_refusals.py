@@ -159,6 +159,16 @@ REFUSED = (
         ORIGIN,
     ),
     Program(
+        "text_that_a_function_allocates_or_numbers",
+        "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\ndouble k(double x) {\n"
+        "  char *text, *copy = malloc(16);\n  void *p = malloc(16);\n  ((double *)p)[0] = ((double *)p)[1] = x;\n"
+        '  if (x > 9 && asprintf(&text, "%.9f", 1.5) > 0)\n    p = text;\n  memcpy(copy, p, 11);\n'
+        "  double y = *(double *)copy * x;\n  free(copy), free(p);\n  return y;\n}",
+        11,
+        ORIGIN,
+        result=2.25,
+    ),
+    Program(
         "text_and_back",
         "#include <stdio.h>\n#include <stdlib.h>\ndouble k(double x) {\n  char b[64];\n"
         '  snprintf(b, 64, "%.17g", x);\n  return atof(b) * x;\n}',

@@ -13,7 +13,7 @@ from tests.languages.conftest import check
 NAMES = (
     "iterators growth bounds_checked boxed_closure nested number_methods options_and_chunks checked arrays_and_deques "
     "list_and_cells printed trait_objects pushed_trait_objects sorted hash_maps formatted_errors operators layers "
-    "cloned_formulas counted_tree behind_locks texts_for_numbers"
+    "cloned_formulas counted_tree behind_locks texts_for_numbers names_and_bytes"
 ).split()
 X = np.array([0.9, 0.4, 1.3, 0.7, 1.1])
 

@@ -26,14 +26,13 @@ from jax_enzyme.ad.facts.copying import array_function, internal_function
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
-from jax_enzyme.ad.facts.refusals import refuse_unprovable
+from jax_enzyme.ad.facts.refusals import memory_with_shadows, refuse_unprovable
 from jax_enzyme.ad.facts.room import room
 from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_of_its_kind
-from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
@@ -66,7 +65,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     activity = refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
-    shadowed = shadowed_objects(points_to, activity)
+    shadowed = memory_with_shadows(points_to, activity)
     lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shadowed]
     lone = [i for i in lone if not any(b.role == "tangent" and b.of == i for b in buffers)]
     count = len(base.buffers)

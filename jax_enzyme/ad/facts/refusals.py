@@ -7,7 +7,7 @@ memory that others may change, control that jumps where no block says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 
 from jax_enzyme.ad.facts.bits import BitChecks
@@ -44,6 +44,7 @@ from jax_enzyme.analysis.objects import (
     is_memory_free,
     reachable_functions,
 )
+from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.classes import dataclass
@@ -85,6 +86,33 @@ def refuse_unprovable(
     for instruction, cause in bits.refused():
         raise check.refused(instruction, cause)
     return activity
+
+
+def memory_with_shadows(
+    points_to: PointsTo, activity: Activity, origin: Mapping[Value, I.Instruction] | None = None
+) -> frozenset[MemoryObject]:
+    """The objects that need shadows. Raises DifferentiationError at the first access for which one is needed, by way of
+    a pointer that may lead to memory that code outside of the kernel has made and left where the kernel finds it
+    (`asprintf`): that has no shadow, and the pointer none that is defined."""
+    shadowed = shadowed_objects(points_to, activity)
+    for instruction in points_to.instructions() if points_to.unknown in shadowed else ():
+        if any(points_to.unknown in points_to.of(v) for v in _followed_with_shadows(activity, instruction)):
+            raise refuse(points_to.module, (origin or {}).get(instruction, instruction), ORIGIN)
+    return shadowed
+
+
+def _followed_with_shadows(activity: Activity, instruction: I.Instruction) -> Sequence[Value]:
+    """The addresses of an access whose shadows are followed where they lead to memory that has one."""
+    match instruction:
+        case I.Load() | I.Store():
+            is_needed = T.is_pointer(I.accessed_value(instruction).type) or activity.memory(instruction.operands[-1])
+            return instruction.operands[-1:] if is_needed else ()
+        case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+            return instruction.operands[:2]
+        case I.CallBase() if not is_defined_call(instruction) and call_effect(instruction) is not Effect.FREE:
+            return [v for v in instruction.arguments if T.is_pointer(v.type) and activity.memory(v)]
+        case _:
+            return ()
 
 
 def _launders(points_to: PointsTo, instruction: I.Instruction) -> bool:

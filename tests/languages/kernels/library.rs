@@ -480,3 +480,30 @@ pub unsafe extern "C" fn texts_for_numbers(x: *const f64, n: usize, y: *mut f64)
         *o = s + worth(e);
     }
 }
+
+#[derive(Clone)]
+struct Named {
+    name: String,
+    weight: f64,
+    marks: Vec<u8>,
+}
+#[no_mangle]
+pub unsafe extern "C" fn names_and_bytes(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let names = ["pear", "fig", "a name that is longer than others"].map(String::from);
+    let mut all: Vec<Named> = Vec::new();
+    for i in 0..n {
+        let mut item = Named { name: names[i % 3].clone(), weight: x[i] * x[0], marks: Vec::new() };
+        for j in 0..=i {
+            item.marks.push(j as u8);
+            item.name.push_str(if j % 2 == 0 { "-" } else { "+" });
+        }
+        all.push(item);
+    }
+    let mut sorted = all.clone();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    for (o, (a, b)) in y.iter_mut().zip(all.iter().zip(&sorted)) {
+        *o = a.weight * b.weight + b.marks.len() as f64;
+    }
+}
