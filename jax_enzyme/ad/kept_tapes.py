@@ -207,5 +207,5 @@ def _layout(reversal: Reversal) -> Value:
 
 def _call(sweeps: Sweeps, at: Builder, name: str, *arguments: Value) -> Value:
     """Calls a function of `csrc/kept_tapes.cc`."""
-    type_ = T.FunctionType(T.PTR if name == "borrow" else T.VOID, tuple(a.type for a in arguments))
-    return at.call(sweeps.runtime.declarations.function(f"je_tape_{name}", type_, ("nounwind",)), arguments)
+    result = T.PTR if name == "borrow" else T.VOID
+    return sweeps.runtime.declarations.invoke(at, f"je_tape_{name}", result, arguments, ("nounwind",))

@@ -58,7 +58,6 @@ def _widened(module: Module, call: I.Instruction) -> Change | None:
         arguments[place] = at.binary("and", arguments[place], ConstantAggregate(_MASK, list(bits)))
         kind = T.FunctionType(T.VOID if call.type == T.VOID else _WIDE, tuple(a.type for a in arguments))
         wide = at.call(declare(module, f"{found[1]}.v{_BYTES}i8.{found[3]}", kind), arguments)
-        assert isinstance(wide, I.Call)
         wide.parameter_attributes, wide.metadata = call.parameter_attributes, call.metadata
         return None if call.type == T.VOID else _with_poison(at, wide, _BYTES, count)
 

@@ -232,7 +232,7 @@ class Builder:
         function_type: T.FunctionType | None = None,
         flags: tuple[str, ...] = (),
         attributes: tuple[str, ...] = (),
-    ) -> Value:
+    ) -> I.Call:
         if function_type is None:
             assert isinstance(callee, Function)
             function_type = callee.function_type

@@ -82,15 +82,27 @@ class Declarations:
             raise ValueError(f"the module has a symbol {name} that is no {type_}: a derivative needs the C function")
         return found
 
-    def memory(self, builder: Builder, name: str, *arguments: Value) -> Value:
+    def invoke(
+        self,
+        builder: Builder,
+        name: str,
+        result: T.Type,
+        arguments: Sequence[Value] = (),
+        words: tuple[str, ...] = (),
+        attributes: tuple[str, ...] = (),
+    ) -> I.Call:
+        """Calls the function of that name, which takes what it is given; declared with those words if it is new."""
+        type_ = T.FunctionType(result, tuple(a.type for a in arguments))
+        return builder.call(self.function(name, type_, words), arguments, attributes=attributes)
+
+    def memory(self, builder: Builder, name: str, *arguments: Value) -> I.Call:
         """Calls `malloc`, `calloc`, `aligned_alloc` or `free` of the C library, or LLVM's `memcpy`, `memmove`
         or `memset`. Sizes have 64 bits."""
         if name.startswith("mem"):
             pointers = "p0" if name == "memset" else "p0.p0"
             name, arguments = f"llvm.{name}.{pointers}.i64", (*arguments, const_int(T.I1, 0))
         result = T.PTR if name.endswith("alloc") else T.VOID
-        type_ = T.FunctionType(result, tuple(a.type for a in arguments))
-        return builder.call(self.function(name, type_), list(arguments))
+        return self.invoke(builder, name, result, arguments)
 
     def call(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.Type) -> Value:
         """Calls a function by its canonical name on floating-point arguments of `type_`, and integers where it has
@@ -121,16 +133,14 @@ class Declarations:
         if name in ("powi", "ldexp"):
             suffixes.append(overload(arguments[1].type))
         symbol = ".".join(["llvm", INTRINSICS[name], *suffixes])
-        callee = self.function(symbol, T.FunctionType(type_, tuple(a.type for a in arguments)))
-        return builder.call(callee, arguments)
+        return self.invoke(builder, symbol, type_, arguments)
 
     def _library(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.Type) -> Value:
         assert isinstance(type_, T.FloatType)
         symbol = name + _SUFFIX[type_.kind] if name in LIBRARY else name
         if name not in LIBRARY and symbol not in self.module.functions and not self._has_user_rules:
             raise ValueError(f"a formula calls {name}, which is neither known nor in the module")
-        callee = self.function(symbol, T.FunctionType(type_, tuple(a.type for a in arguments)), PURE)
-        return builder.call(callee, arguments, attributes=PURE)
+        return self.invoke(builder, symbol, type_, arguments, PURE, PURE)
 
     @property
     def _has_user_rules(self) -> bool:
@@ -141,8 +151,7 @@ class Declarations:
         """Helpers exist for doubles only: what is narrower is widened and rounded once."""
         widened = [_convert(builder, a, T.DOUBLE) if T.is_float(a.type) else a for a in arguments]
         result: T.Type = T.I32 if name in _INTEGER_RESULTS else T.DOUBLE
-        callee = self.function(f"je.{name}.f64", T.FunctionType(result, tuple(a.type for a in widened)), PURE)
-        value = builder.call(callee, widened, attributes=PURE)
+        value = self.invoke(builder, f"je.{name}.f64", result, widened, PURE, PURE)
         return value if result == T.I32 else _convert(builder, value, type_)
 
     def _by_lane(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.VectorType) -> Value:

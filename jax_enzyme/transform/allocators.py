@@ -63,8 +63,7 @@ class _Site:
         self._declarations = declarations
 
     def call(self, name: str, result: T.Type, *arguments: Value) -> Value:
-        kind = T.FunctionType(result, tuple(a.type for a in arguments))
-        return self.builder.call(self._declarations.function(name, kind), list(arguments))
+        return self._declarations.invoke(self.builder, name, result, arguments)
 
     def memory(self, name: str, *arguments: Value) -> Value:
         return self._declarations.memory(self.builder, name, *arguments)

@@ -245,9 +245,8 @@ class _Binder:
         return assumed_shape(self.composer, formal, item, fastest_first, address)
 
     def _fail(self, text: str) -> None:
-        fails = Declarations(self.module).function(FAILS, T.FunctionType(T.VOID, (T.I64,)))
         status = (TERMINATED << 32) | add_message(self.module, text)
-        self.at.call(fails, [const_int(T.I64, status)])
+        Declarations(self.module).invoke(self.at, FAILS, T.VOID, [const_int(T.I64, status)])
 
     def _pass_by_value(self, index: int, record: Record, rest: Sequence[Argument]) -> list[Value]:
         """Targets pass a small structure in registers, in words that need not be its members, others in memory, and so

@@ -22,12 +22,12 @@ from jax_enzyme.analysis.polynomials import Iteration
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, Module, declare
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import computed_before, count_iterations, local, redirect_phis, split_edge
 
 _ALIGNMENT = 64
-_CLEAR = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
 
 
 def set_rows_apart(module: Module, root: Function, rows: Iterable[CommonRow]) -> None:
@@ -46,11 +46,11 @@ def set_rows_apart(module: Module, root: Function, rows: Iterable[CommonRow]) ->
         none = const_int(T.I64, 0)
         span = at.select(at.icmp("sgt", span, none), span, none)
         memory = local(root, T.ArrayType(row.most, T.I8), _ALIGNMENT, "row")
-        clear = declare(module, "llvm.memset.p0.i64", _CLEAR)
         rounded = at.binary("add", span, const_int(T.I64, row.stride - each))
         numbers = at.binary("udiv", rounded, const_int(T.I64, row.stride))
-        size = at.binary("mul", numbers, const_int(T.I64, each))
-        at.call(clear, [memory, const_int(T.I8, 0), size, const_int(T.I1, 0)])
+        Declarations(module).memory(
+            at, "memset", memory, const_int(T.I8, 0), at.binary("mul", numbers, const_int(T.I64, each))
+        )
         _move(row, memory, each)
         _add(root, row, memory, low, span, each)
 

@@ -33,9 +33,7 @@ _ONLY_CHECKS = ("nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
 
 def demand(module: Module, at: Builder, check: str, holds: Value, place: str | None) -> None:
     """Emits a check into a function of a module; `place` is that of what is checked in the source."""
-    callee = Declarations(module).function(check, T.FunctionType(T.VOID, (T.I1,)), _ONLY_CHECKS)
-    call = at.call(callee, [holds], attributes=_ONLY_CHECKS)
-    assert isinstance(call, I.Instruction)
+    call = Declarations(module).invoke(at, check, T.VOID, [holds], _ONLY_CHECKS, _ONLY_CHECKS)
     note_place(module, call, place)
 
 

@@ -237,10 +237,7 @@ class _Widening:
         kind = callee_name(call).split(".")[1]
         vector = self._vector(call.type)
         arguments = [self._lanes(builder, a) for a in call.arguments]
-        type_ = T.FunctionType(vector, (vector,) * len(arguments))
-        callee = self._declarations.function(f"llvm.{kind}.{overload(vector)}", type_)
-        made = builder.call(callee, arguments)
-        assert isinstance(made, I.Call)
+        made = self._declarations.invoke(builder, f"llvm.{kind}.{overload(vector)}", vector, arguments)
         made.flags = tuple(f for f in call.flags if f != "tail")
         return made
 

@@ -142,9 +142,8 @@ def _hidden(division: I.Instruction, declarations: Declarations) -> Change | Non
 
     def change(at: Builder) -> Value:
         near = at.icmp("ult", at.binary("add", divisor, const_int(kind, 1)), const_int(kind, 2))
-        callee = declarations.function(f"{_DIVISOR}{kind}", T.FunctionType(kind, (kind,)), (*PURE, "norecurse"))
-        hidden = at.select(near, at.call(callee, [divisor], attributes=PURE), divisor)
-        return at.insert(with_operands(division, [dividend, hidden]))
+        hidden = declarations.invoke(at, f"{_DIVISOR}{kind}", kind, [divisor], (*PURE, "norecurse"), PURE)
+        return at.insert(with_operands(division, [dividend, at.select(near, hidden, divisor)]))
 
     return change
 
@@ -205,7 +204,7 @@ def _guard(function: Function, declarations: Declarations, blocks: Sequence[Basi
 
 
 def _fails(declarations: Declarations, name: str, at: Builder) -> None:
-    at.call(declarations.function(name, T.FunctionType(T.VOID, ())), [], attributes=NEVER_RETURNS)
+    declarations.invoke(at, name, T.VOID, attributes=NEVER_RETURNS)
 
 
 def division_failures(division: I.Instruction) -> list[tuple[str, Callable[[Builder], Value]]]:

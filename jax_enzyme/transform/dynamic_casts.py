@@ -94,7 +94,7 @@ def _lower(
         at.br(other)
     else:
         at.cond_br(matched, rest, other)
-    Builder(other).call(declarations.function("llvm.trap", T.FunctionType(T.VOID, ())), [])
+    declarations.invoke(Builder(other), "llvm.trap", T.VOID)
     Builder(other).unreachable()
     place(call, block.instructions[index:])
     return result

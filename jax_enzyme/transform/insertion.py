@@ -92,8 +92,7 @@ def _insert(
         end = Builder(last)
         made += [last]
     if status is not None:
-        fails = declarations.function(FAILS, T.FunctionType(T.VOID, (T.I64,)))
-        end.call(fails, [status], attributes=NEVER_RETURNS)
+        declarations.invoke(end, FAILS, T.VOID, [status], attributes=NEVER_RETURNS)
     end.unreachable()
     made += [fine]
     position = [(kind, node) for kind, node in culprit.metadata if kind in ("dbg", NOTED)]

@@ -87,8 +87,7 @@ def _change(module: Module, function: Function) -> bool:
 
     def mark(place: I.Instruction, word: str, variable: Value) -> Builder:
         at = Builder.before(home[place], place)
-        type_ = T.FunctionType(T.VOID, (T.PTR,))
-        at.call(declarations.function(f"llvm.lifetime.{word}.p0", type_), [variable])
+        declarations.invoke(at, f"llvm.lifetime.{word}.p0", T.VOID, [variable])
         return at
 
     found = _found(module, function)

@@ -168,9 +168,8 @@ def _number(cast: I.Instruction, line: _Line, home: BasicBlock, declarations: De
     name, value = f"f{8 * type_.size}", cast.operands[0]
 
     def call(rule: str, number: Value, integer: Value, slope: float) -> Value:
-        of = T.FunctionType(type_, (type_, integer.type, type_))
-        callee = declarations.function(f"je.{rule}.{name}", of, PURE)
-        return made.call(callee, [number, integer, const_float(type_, slope)], attributes=PURE)
+        given = [number, integer, const_float(type_, slope)]
+        return declarations.invoke(made, f"je.{rule}.{name}", type_, given, PURE, PURE)
 
     number, slope = line.number, float(line.slope)
     if line.of_bits:

@@ -387,10 +387,8 @@ class _Rewriting:
     def _called(self, at: Builder, call: I.Call) -> Value:
         vector, name = self._vector(call.type), callee_name(call)
         if name.startswith((*ELEMENTWISE, *_OF_VECTORS)):
-            type_ = T.FunctionType(vector, (vector,) * len(call.arguments))
-            callee = self._declarations.function(f"{name.rsplit('.', 1)[0]}.{overload(vector)}", type_)
-            made = at.call(callee, [self._lanes(at, a) for a in call.arguments])
-            assert isinstance(made, I.Call)
+            given = [self._lanes(at, a) for a in call.arguments]
+            made = self._declarations.invoke(at, f"{name.rsplit('.', 1)[0]}.{overload(vector)}", vector, given)
             made.flags = tuple(f for f in call.flags if f != "tail")
             return made
         arguments = [self._lanes(at, a) if a in self._share.shapes else None for a in call.arguments]
@@ -496,9 +494,10 @@ class _Rewriting:
 
     def _added_up(self, at: Builder, vector: Value, start: Value) -> Value:
         assert isinstance(vector.type, T.VectorType)
-        type_ = T.FunctionType(start.type, (start.type, vector.type))
-        callee = self._declarations.function(f"llvm.vector.reduce.fadd.{overload(vector.type)}", type_)
-        return at.call(callee, [start, vector], flags=SUM_FLAGS)
+        name = f"llvm.vector.reduce.fadd.{overload(vector.type)}"
+        made = self._declarations.invoke(at, name, start.type, [start, vector])
+        made.flags = SUM_FLAGS
+        return made
 
     # -- what goes around
 

@@ -154,8 +154,7 @@ def _frexp(site: _Site, x: Value) -> Iterator[Value]:
         yield site.math("frexp_fraction", x)
         yield site.math("frexp_exponent", x)
         return
-    type_ = T.FunctionType(T.I32, (x.type,))
-    exponent = site.builder.call(site.declarations.function("ilogbl", type_, PURE), [x], attributes=PURE)
+    exponent = site.declarations.invoke(site.builder, "ilogbl", T.I32, [x], PURE, PURE)
     more = site.builder.binary("add", exponent, const_int(T.I32, 1))
     less = site.builder.binary("sub", const_int(T.I32, -1), exponent)
     near = site.builder.binary("add", exponent, const_int(T.I32, _FAR))
@@ -194,8 +193,7 @@ def _packed(results: Callable[..., Iterator[Value]]) -> _Lowering:
 
 def _posix_memalign(site: _Site) -> Value:
     place, alignment, size = site.arguments
-    type_ = T.FunctionType(T.PTR, (alignment.type, size.type))
-    memory = site.builder.call(site.declarations.function("aligned_alloc", type_), [alignment, size])
+    memory = site.declarations.invoke(site.builder, "aligned_alloc", T.PTR, [alignment, size])
     site.builder.store(memory, place)
     return const_int(site.call.type, 0)
 
@@ -228,8 +226,7 @@ def _strncpy(site: _Site) -> Value:
 
 
 def _length(site: _Site, text: Value, *limit: Value) -> Value:
-    type_ = T.FunctionType(T.I64, (T.PTR, *(a.type for a in limit)))
-    return site.builder.call(site.declarations.function("strnlen" if limit else "strlen", type_), [text, *limit])
+    return site.declarations.invoke(site.builder, "strnlen" if limit else "strlen", T.I64, [text, *limit])
 
 
 def _search(site: _Site) -> Value:
@@ -238,7 +235,6 @@ def _search(site: _Site) -> Value:
     callee = site.call.callee
     assert isinstance(callee, Function)
     found = builder.call(callee, site.arguments)
-    assert isinstance(found, I.Call)
     found.metadata.append(_LOWERED)
     end, start = (builder.cast("ptrtoint", pointer, T.I64) for pointer in (found, memory))
     place = builder.gep(T.I8, memory, [builder.binary("sub", end, start)])
@@ -251,9 +247,9 @@ def _number(site: _Site) -> Value | None:
     text, end = site.arguments
     builder, callee = site.builder, site.call.callee
     assert isinstance(callee, Function)
-    length = site.declarations.function(NUMBER_LENGTH, T.FunctionType(T.I64, (T.PTR,)), _READS)
     number = builder.call(callee, [text, ConstantNull(T.PTR)])
-    builder.store(builder.gep(T.I8, text, [builder.call(length, [text])]), end)
+    length = site.declarations.invoke(builder, NUMBER_LENGTH, T.I64, [text], _READS)
+    builder.store(builder.gep(T.I8, text, [length]), end)
     return number
 
 

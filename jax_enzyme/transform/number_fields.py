@@ -113,9 +113,8 @@ class _Naming:
                 self._call(made, name, made.extract_element(number, i), made.extract_element(bits, i)) for i in lanes
             ]
             return made.pack(number.type, parts)
-        type_ = T.FunctionType(number.type, (number.type, bits.type))
-        callee = self._declarations.function(f"je.{name}.f{width(bits.type)}", type_, PURE)
-        return made.call(callee, [number, bits], attributes=PURE)
+        name = f"je.{name}.f{width(bits.type)}"
+        return self._declarations.invoke(made, name, number.type, [number, bits], PURE, PURE)
 
     def _insert(self, new: list[I.Instruction], like: I.Instruction, before: I.Instruction) -> None:
         block = self._homes[before]

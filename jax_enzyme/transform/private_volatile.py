@@ -119,8 +119,6 @@ def _settle(function: Function, settled: set[Value], declarations: Declarations)
 
 def _fenced(load: I.Load, declarations: Declarations) -> I.Instruction:
     type_ = load.type
-    fence = declarations.function(f"llvm.arithmetic.fence.{overload(type_)}", T.FunctionType(type_, (type_,)))
-    made = Builder(BasicBlock())
-    made.call(fence, [load])
-    locate(load, made.block.instructions)
-    return made.block.instructions[0]
+    fence = declarations.invoke(Builder(BasicBlock()), f"llvm.arithmetic.fence.{overload(type_)}", type_, [load])
+    locate(load, [fence])
+    return fence

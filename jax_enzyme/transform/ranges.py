@@ -51,7 +51,6 @@ _ADDED = 64
 CELL = 64
 _ON_STACK = 1 << 14
 _ARENA = 24
-_JOIN = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64))
 
 
 @dataclass(frozen=True)
@@ -336,8 +335,8 @@ class InRanges(Sharing):
         way = at.phi(T.I64, [(by_one, alone), (by_all, together)])
         self._free([marks, *copies], at)
         for arena, own in zip(self._share.arenas, arenas, strict=True):
-            parts = Declarations(self._module).function(JOIN, _JOIN)
-            at.call(parts, [arena, own, const_int(T.I64, self._ranges.count)])
+            given = [arena, own, const_int(T.I64, self._ranges.count)]
+            Declarations(self._module).invoke(at, JOIN, T.VOID, given)
         if ways:
             behind = BasicBlock(name="behind")
             blocks.append(behind)

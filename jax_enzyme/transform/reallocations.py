@@ -116,14 +116,14 @@ class _Sizes:
     def _asked(self, call: I.Instruction) -> Value:
         """The size as the allocator has it, asked in front of the call."""
         made = Builder.before(self._block[call], call)
-        return made.call(self._library("malloc_usable_size", T.I64, T.PTR), [call.operands[0]])
+        return self._declarations.invoke(made, "malloc_usable_size", T.I64, [call.operands[0]])
 
     def _resize(self, call: I.Instruction, old: Value, new: Value) -> Value:
         block = self._block[call]
         made = Builder(BasicBlock())
         memory = self._declarations.memory(made, "malloc", new)
         memory.name = call.name
-        least = made.call(self._library("llvm.umin.i64", T.I64, T.I64, T.I64), [old, new])
+        least = self._declarations.invoke(made, "llvm.umin.i64", T.I64, [old, new])
         copy = self._declarations.memory(made, "memcpy", memory, call.operands[0], least)
         self._declarations.memory(made, "free", call.operands[0])
         at = block.instructions.index(call)
@@ -132,6 +132,3 @@ class _Sizes:
         assert isinstance(copy, I.Instruction)
         copy.metadata = [*copy.metadata, (RESIZED, MDNode())]
         return memory
-
-    def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
-        return self._declarations.function(name, T.FunctionType(result, parameters))

@@ -141,7 +141,7 @@ def _is_trap(function: Function) -> bool:
 
 def _trap(module: Module, block: BasicBlock) -> None:
     at = Builder(block)
-    at.call(Declarations(module).function("llvm.trap", T.FunctionType(T.VOID, ())), [])
+    Declarations(module).invoke(at, "llvm.trap", T.VOID)
     at.unreachable()
 
 
@@ -168,7 +168,6 @@ def _enter(at: Builder, source: Function, twin: Function, place: T.StructType) -
     status.name = "failure"
     at.store(const_int(T.I64, 0), status, 8)
     result = at.call(twin, [status, *source.arguments])
-    assert isinstance(result, I.Call)
     result.calling_convention = next((w for w in twin.prefix if w in CONVENTIONS), "")
     result.return_attributes = tuple(w for w in twin.return_attributes if w.startswith(_PASSING))
     result.parameter_attributes = [

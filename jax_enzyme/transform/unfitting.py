@@ -21,9 +21,7 @@ from jax_enzyme.transform.rewriting import drop_edge, forget_records, locate
 
 def fail_unfitting(at: Builder, call: I.Instruction, declarations: Declarations) -> None:
     """The failure, at the place of the call in the source."""
-    callee = declarations.function(UNFITTING, T.FunctionType(T.VOID, ()), ("noreturn",))
-    at.call(callee, [])
-    locate(call, at.block.instructions[-1:])
+    locate(call, [declarations.invoke(at, UNFITTING, T.VOID, words=("noreturn",))])
     at.unreachable()
 
 

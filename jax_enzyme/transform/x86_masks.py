@@ -33,9 +33,8 @@ def vector(value: Value | T.Type) -> T.VectorType:
 
 def each(at: Builder, declarations: Declarations, name: str, *arguments: Value) -> Value:
     """A call of LLVM's intrinsic of that name on vectors of one type."""
-    kind = vector(arguments[0])
-    function = declarations.function(f"llvm.{name}.{overload(kind)}", T.FunctionType(kind, (kind,) * len(arguments)))
-    return at.call(function, list(arguments))
+    kind = arguments[0].type
+    return declarations.invoke(at, f"llvm.{name}.{overload(kind)}", kind, arguments)
 
 
 def _rounds_as_usual(call: I.Call) -> bool:
@@ -84,9 +83,8 @@ def gathered(
     used = min(kind.count, vector(indices).count)
     part, lanes = T.VectorType(used, kind.element), list(range(used))
     addresses, mask = _addresses(at, base, indices, scale, used), _first(at, mask, used)
-    type_ = T.FunctionType(part, (addresses.type, mask.type, part))
     name = f"llvm.masked.gather.{overload(part)}.v{used}p0"
-    found = at.call(declarations.function(name, type_), [addresses, mask, _first(at, old, used)])
+    found = declarations.invoke(at, name, part, [addresses, mask, _first(at, old, used)])
     others = [used] * (kind.count - used)
     return at.shuffle(found, zero(part), [*lanes, *others]) if others else found
 
@@ -112,9 +110,8 @@ def _scattered(at: Builder, declarations: Declarations, match: re.Match[str], ca
     used = min(vector(value).count, vector(indices).count)
     value, mask = _first(at, value, used), _first(at, mask, used)
     kind, addresses = vector(value), _addresses(at, base, indices, _scale(scale), used)
-    type_ = T.FunctionType(T.VOID, (kind, addresses.type, mask.type))
     name = f"llvm.masked.scatter.{overload(kind)}.v{kind.count}p0"
-    at.call(declarations.function(name, type_), [value, addresses, mask])
+    declarations.invoke(at, name, T.VOID, [value, addresses, mask])
 
 
 def _rounded(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:

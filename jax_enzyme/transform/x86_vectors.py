@@ -69,9 +69,7 @@ def _lower(function: Function, declarations: Declarations) -> None:
         if (extremum := _assembled(instruction)) is not None:
             return lambda at: _extreme(at, declarations, extremum, instruction)
         if _is_root(instruction):
-            kind = instruction.type
-            root = declarations.function(f"llvm.sqrt.{overload(kind)}", T.FunctionType(kind, (kind,)))
-            return lambda at: at.call(root, instruction.arguments)
+            return lambda at: declarations.call(at, "sqrt", instruction.arguments, instruction.type)
         if not callee_name(instruction).startswith(_PREFIX):
             return None
         name = callee_name(instruction).removeprefix(_PREFIX)
@@ -217,8 +215,7 @@ def _extreme(at: Builder, declarations: Declarations, operation: str, call: I.Ca
     single, wide = kind.element == T.FLOAT, kind.count * (4 if kind.element == T.FLOAT else 8) > _PER_BLOCK
     set_ = "avx" if wide else "sse" if single else "sse2"
     name = f"{_PREFIX}{set_}.{operation}.{'ps' if single else 'pd'}{'.256' if wide else ''}"
-    function = declarations.function(name, T.FunctionType(kind, (kind, kind)))
-    return at.call(function, call.arguments[::-1])
+    return declarations.invoke(at, name, kind, call.arguments[::-1])
 
 
 def _of_first(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -226,10 +223,9 @@ def _of_first(at: Builder, declarations: Declarations, match: re.Match[str], cal
     set_, kind = ("sse", "ps") if match["width"] == "s" else ("sse2", "pd")
     type_ = vector(call)
     name = f"{_PREFIX}{set_}.{match['operation']}.{kind}"
-    function = declarations.function(name, T.FunctionType(type_, (type_,) * len(call.arguments)))
     # The other lanes may hold anything, such as zeros, whose reciprocals have infinite derivatives.
     first = [at.shuffle(v, None, [0] * type_.count) for v in call.arguments]
-    return _first_lane(at, at.call(function, first), call.arguments[0])
+    return _first_lane(at, declarations.invoke(at, name, type_, first), call.arguments[0])
 
 
 def _inserted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -264,9 +260,8 @@ def _sign_bits(at: Builder, declarations: Declarations, match: re.Match[str], ca
 def _loaded(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     pointer, mask = call.arguments
     kind = vector(call)
-    type_ = T.FunctionType(kind, (T.PTR, T.VectorType(kind.count, T.I1), kind))
-    function = declarations.function(f"llvm.masked.load.{overload(kind)}.p0", type_)
-    return at.call(function, [pointer, _signs(at, declarations, mask), zero(kind)])
+    given = [pointer, _signs(at, declarations, mask), zero(kind)]
+    return declarations.invoke(at, f"llvm.masked.load.{overload(kind)}.p0", kind, given)
 
 
 def _loaded_whole(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
@@ -276,10 +271,8 @@ def _loaded_whole(at: Builder, _: Declarations, match: re.Match[str], call: I.Ca
 
 def _stored(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> None:
     pointer, mask, value = call.arguments
-    kind = vector(value)
-    type_ = T.FunctionType(T.VOID, (kind, T.PTR, T.VectorType(kind.count, T.I1)))
-    function = declarations.function(f"llvm.masked.store.{overload(kind)}.p0", type_)
-    at.call(function, [value, pointer, _signs(at, declarations, mask)])
+    given = [value, pointer, _signs(at, declarations, mask)]
+    declarations.invoke(at, f"llvm.masked.store.{overload(value.type)}.p0", T.VOID, given)
 
 
 def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:

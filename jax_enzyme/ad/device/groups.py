@@ -75,12 +75,10 @@ def lane_bits(threads: int) -> int:
 def note(module: Module, builder: Builder, at: Value, part: Value, bits: int, threads: int) -> None:
     """Says that each group of lanes adds its sum of a part to memory. All lanes of the warp have to come by, in a block
     of so many threads."""
-    kind = _kind(part.type)
-    type_ = T.FunctionType(T.VOID, (T.PTR, part.type, T.I32, T.I32))
-    function = Declarations(module).function(f"{_NOTE}{kind}", type_, WARP_WORDS)
     mask = (1 << min(threads, WARP_SIZE)) - 1
     numbers = [const_int(T.I32, bits), const_int(T.I32, -1 if threads >= WARP_SIZE else mask)]
-    builder.call(function, [at, part, *numbers], attributes=("convergent",))
+    name = f"{_NOTE}{_kind(part.type)}"
+    Declarations(module).invoke(builder, name, T.VOID, [at, part, *numbers], WARP_WORDS, ("convergent",))
 
 
 def carried_out(function: ArrayFunction, base: Module) -> ArrayFunction:
@@ -193,9 +191,8 @@ def _plus(at: Builder, x: Value, y: Value) -> Value:
 
 
 def _from(module: Module, at: Builder, mask: Value, value: Value, lane: Value) -> Value:
-    type_ = T.FunctionType(value.type, (T.I32, value.type, T.I32))
-    function = Declarations(module).function(f"__je_shuffle_{_kind(value.type)}", type_, WARP_WORDS)
-    return at.call(function, [mask, value, lane], attributes=("convergent",))
+    name = f"__je_shuffle_{_kind(value.type)}"
+    return Declarations(module).invoke(at, name, value.type, [mask, value, lane], WARP_WORDS, ("convergent",))
 
 
 def _kind(type_: T.Type) -> str:

@@ -122,8 +122,7 @@ def shuffle_adjoint(
 
 
 def _call(builder: Builder, declarations: Declarations, name: str, result: T.Type, arguments: list[Value]) -> Value:
-    type_ = T.FunctionType(result, tuple(a.type for a in arguments))
-    return builder.call(declarations.function(name, type_, WARP_WORDS), arguments, attributes=("convergent",))
+    return declarations.invoke(builder, name, result, arguments, WARP_WORDS, ("convergent",))
 
 
 def _bit(builder: Builder, word: Value, number: Value) -> Value:

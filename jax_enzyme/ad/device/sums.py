@@ -53,7 +53,6 @@ from jax_enzyme.transform.device.flat import SHARED
 from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, lane_number, register, thread_in_block
 
 BALLOT = "__je_ballot"
-_BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
 _MOST_REGISTERS = 8
 """So many sums at most wait for the end: each takes registers all the time. Places beyond these are summed each time,
 or by atomic additions."""
@@ -331,8 +330,8 @@ class WarpSums(Sums):
     def _asked(self, condition: Value) -> Value:
         """The lanes of the warp for which a condition holds, where the sweep begins: or a kernel that has both."""
         at = self._prologue
-        ballot = Declarations(self._module).function(BALLOT, _BALLOT, WARP_WORDS)
-        return at.call(ballot, [self._mask(at), at.cast("zext", condition, T.I32)], attributes=("convergent",))
+        given = [self._mask(at), at.cast("zext", condition, T.I32)]
+        return Declarations(self._module).invoke(at, BALLOT, T.I32, given, WARP_WORDS, ("convergent",))
 
     def _passes(self, guards: tuple[Guard, ...]) -> Value:
         """Whether this lane gets past some conditions."""

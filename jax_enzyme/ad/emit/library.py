@@ -11,7 +11,6 @@ from collections.abc import Callable
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import ConstantInt, ConstantNull, Value
 from jax_enzyme.rules.blas.table import Result, Routine
 from jax_enzyme.rules.declare import Declarations
@@ -55,21 +54,18 @@ class LibraryCalls:
         """The routine's own result, where it is a number, and what the function returns besides."""
         number = routine.result is Result.NUMBER
         result = T.StructType((routine.scalar, second)) if number else second
-        out = builder.call(self._function(name, result, arguments), arguments)
+        out = self._declarations.invoke(builder, name, result, arguments)
         if not number:
             return None, out
         return builder.extract_value(out, 0, routine.scalar), builder.extract_value(out, 1, second)
 
     def reverse(self, builder: Builder, routine: Routine, frame: Value, adjoint: Value | None) -> None:
         arguments = [frame] if adjoint is None else [frame, adjoint]
-        builder.call(self._function(routine.reverse, T.VOID, arguments), arguments)
+        self._declarations.invoke(builder, routine.reverse, T.VOID, arguments)
 
     def _own(self, call: I.CallBase, routine: Routine, value: Callable[[Value], Value]) -> list[Value]:
         """The routine's arguments, without lengths of strings that a caller may add."""
         return [value(v) for v in call.arguments[: len(routine.parameters)]]
-
-    def _function(self, name: str, result: T.Type, arguments: list[Value]) -> Function:
-        return self._declarations.function(name, T.FunctionType(result, tuple(a.type for a in arguments)))
 
 
 def shadow_arguments(

@@ -37,4 +37,4 @@ def _is_resizable(item: MemoryObject) -> bool:
 
 def room(declarations: Declarations, builder: Builder, memory: Value) -> Value:
     """The bytes that there are in memory from the allocator."""
-    return builder.call(declarations.function(_ASKED, T.FunctionType(T.I64, (T.PTR,))), [memory])
+    return declarations.invoke(builder, _ASKED, T.I64, [memory])

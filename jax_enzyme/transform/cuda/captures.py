@@ -15,7 +15,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module, callee_name, declare
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda.objects import passed_structure
 from jax_enzyme.transform.rewriting import Change, rewrite
@@ -96,8 +96,7 @@ class _Site:
             values.append(
                 operand if offset is None else place if structure is not None else at.load(operand.type, place)
             )
-        kind = T.FunctionType(T.VOID, tuple(v.type for v in values))
-        at.call(declare(work, direct + self.kernel, kind, ("nounwind",)), values)
+        Declarations(work).invoke(at, direct + self.kernel, T.VOID, values, ("nounwind",))
 
 
 def _define(work: Module, replay: Function, sites: list[_Site], direct: str) -> None:

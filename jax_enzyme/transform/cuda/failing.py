@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import GlobalVariable, Module, declare
+from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.values import ConstantString
+from jax_enzyme.rules.declare import Declarations
 
 
 def fail(module: Module, at: Builder, name: str, text: str) -> None:
@@ -16,8 +17,6 @@ def fail(module: Module, at: Builder, name: str, text: str) -> None:
         module.globals[name] = GlobalVariable(
             T.PTR, kind, ConstantString(kind, held), True, ("private", "unnamed_addr"), name=name
         )
-    kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I32, T.PTR))
-    called = declare(module, "__assert_fail", kind, ("noreturn", "nounwind"))
-    said = module.globals[name]
-    at.call(called, [said, said, const_int(T.I32, 0), said])
+    said, words = module.globals[name], ("noreturn", "nounwind")
+    Declarations(module).invoke(at, "__assert_fail", T.VOID, [said, said, const_int(T.I32, 0), said], words)
     at.unreachable()

@@ -403,7 +403,6 @@ class Emitter(ABC):
         if name in self.group.outer:
             outer = {"count": "sum"}.get(vote, vote)
             call = at.call(marks.meeting(self.module, name, outer), [result] if result is not None else [])
-            assert isinstance(call, I.Call)
             call.metadata = list(meeting.metadata)
             result = call
         if vote:

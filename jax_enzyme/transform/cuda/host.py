@@ -16,6 +16,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda import marks, ptx
 from jax_enzyme.transform.cuda.blocks import Block
 from jax_enzyme.transform.cuda.library import library_call
@@ -130,8 +131,7 @@ class _Host:
                 return None
             case I.Load() | I.Store():
                 if "volatile" in instruction.flags:
-                    kind = T.FunctionType(T.VOID, ())
-                    self.at.call(declare(self.module, marks.STEP, kind, marks.CONVERGENT), [])
+                    Declarations(self.module).invoke(self.at, marks.STEP, T.VOID, words=marks.CONVERGENT)
                 instruction.ordering = ""
                 instruction.flags = tuple(f for f in instruction.flags if f != "atomic")
                 return instruction
@@ -277,9 +277,8 @@ class _Host:
         return self.at.pack(call.type, [made, inside])
 
     def _moved(self, value: V.Value, source: V.Value, mark: str = marks.SHUFFLE) -> V.Value:
-        kind = T.FunctionType(value.type, (value.type, T.I32))
-        callee = declare(self.module, f"{mark}.{value.type}", kind, ("convergent", "nounwind"))
-        return self.at.call(callee, [value, source])
+        name, words = f"{mark}.{value.type}", ("convergent", "nounwind")
+        return Declarations(self.module).invoke(self.at, name, value.type, [value, source], words)
 
     def _source(self, mode: str, offset: V.Value, clamp: V.Value) -> tuple[V.Value, V.Value]:
         lane = self.at.call(marks.index(self.module, marks.LANE, 32), [])

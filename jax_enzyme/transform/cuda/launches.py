@@ -225,9 +225,8 @@ def _direct(host: Module, at: Builder, call: I.Instruction, kernel: Function) ->
         where = at.load(T.PTR, at.offset(arguments, 8 * position))
         is_copy = any(word.startswith("byval") for word in argument.attributes)
         values.append(where if is_copy else at.load(T.PTR if T.is_pointer(argument.type) else argument.type, where))
-    kind = T.FunctionType(call.type, (*_NUMBERS, *(v.type for v in values)))
-    prefix = _DIRECT if callee_name(call) == _LAUNCH else RECORDED
-    made = at.call(declare(host, prefix + kernel.name, kind, ("nounwind",)), [*numbers, *values])
+    name = (_DIRECT if callee_name(call) == _LAUNCH else RECORDED) + kernel.name
+    made = Declarations(host).invoke(at, name, call.type, [*numbers, *values], ("nounwind",))
     return None if call.type == T.VOID else made
 
 

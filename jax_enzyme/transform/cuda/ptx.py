@@ -181,8 +181,7 @@ class Statements:
             return
         try:
             if opcode == "trap":
-                kind = T.FunctionType(T.VOID, ())
-                self.at.call(declare(self.module, "llvm.trap", kind), [], kind)
+                Declarations(self.module).invoke(self.at, "llvm.trap", T.VOID)
                 return
             if opcode == ".reg":
                 kind, _, names = rest.strip().partition(" ")
@@ -275,9 +274,9 @@ class Statements:
             self._does(name, words, operands)
             self._write(operands[0], within_one(self.at, [self._read(operands[0], kind)]))
         elif words == ["s32"] and name in ("add", "sub"):
-            function = T.FunctionType(kind, (kind, kind))
-            callee = declare(self.module, f"llvm.s{name}.sat.i32", function)
-            self._write(operands[0], self.at.call(callee, [self._read(o, kind) for o in operands[1:]], function))
+            given = [self._read(o, kind) for o in operands[1:]]
+            made = Declarations(self.module).invoke(self.at, f"llvm.s{name}.sat.i32", kind, given)
+            self._write(operands[0], made)
         else:
             raise Unknown(name)
 

@@ -45,16 +45,14 @@ def register(module: Module, at: Builder, name: str, extent: int) -> Value:
     if extent == 1:
         return const_int(T.I32, 0)
     words = ("nocallback", "nofree", "nosync", "nounwind", "speculatable", "willreturn", "memory(none)")
-    callee = Declarations(module).function(REGISTER + name, T.FunctionType(T.I32, ()), words)
-    call = at.call(callee, [])
-    assert isinstance(call, I.Call)
+    call = Declarations(module).invoke(at, REGISTER + name, T.I32, words=words)
     call.return_attributes = (f"range(i32 0, {extent})",)
     return call
 
 
 def lane_number(module: Module, at: Builder) -> Value:
     """The number of the thread in its warp (i32)."""
-    return at.call(Declarations(module).function(LANE, T.FunctionType(T.I32, ()), _LANE_WORDS), [])
+    return Declarations(module).invoke(at, LANE, T.I32, words=_LANE_WORDS)
 
 
 def declare_registers(module: Module) -> None:
@@ -128,9 +126,8 @@ def _shuffle(module: Module, at: Builder, call: I.Call, name: str) -> Value:
     mode, kind = name.split(".")
     mask, value, offset, clamp = call.arguments
     source, inside = source_lane(at, mode, lane_number(module, at), offset, clamp)
-    type_ = T.FunctionType(value.type, (T.I32, value.type, T.I32))
-    callee = Declarations(module).function(f"__je_shuffle_{kind.removesuffix('p')}", type_, WARP_WORDS)
-    made = at.call(callee, [mask, value, source])
+    name = f"__je_shuffle_{kind.removesuffix('p')}"
+    made = Declarations(module).invoke(at, name, value.type, [mask, value, source], WARP_WORDS)
     if not kind.endswith("p"):
         return made
     return at.pack(call.type, [made, inside])

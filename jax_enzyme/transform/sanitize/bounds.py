@@ -154,9 +154,9 @@ class BoundsOfFunction:
                     return const_int(T.I1, 1)
                 return at.icmp("ugt", offset, const_int(T.I64, place.extent - access.size))
             if isinstance(access.size, int):
-                kind = T.FunctionType(T.I64, (T.I64, T.I64))
-                least = Declarations(self._runtime.module).function("llvm.usub.sat.i64", kind)
-                return at.icmp("uge", offset, at.call(least, [extent, const_int(T.I64, access.size - 1)]))
+                given = [extent, const_int(T.I64, access.size - 1)]
+                room = Declarations(self._runtime.module).invoke(at, "llvm.usub.sat.i64", T.I64, given)
+                return at.icmp("uge", offset, room)
             size = _wide(at, access.size)
             far = at.icmp("ugt", offset, extent)
             long = at.icmp("ugt", size, at.binary("sub", extent, offset))

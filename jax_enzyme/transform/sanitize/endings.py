@@ -54,9 +54,8 @@ def _stop(flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
 
 def _depth(function: Function, flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
     def too_deep(at: Builder) -> Value:
-        kind = T.FunctionType(T.PTR, (T.I32,))
-        frame = Declarations(runtime.module).function("llvm.frameaddress.p0", kind)
-        address = at.cast("ptrtoint", at.call(frame, [const_int(T.I32, 0)]), T.I64)
+        frame = Declarations(runtime.module).invoke(at, "llvm.frameaddress.p0", T.PTR, [const_int(T.I32, 0)])
+        address = at.cast("ptrtoint", frame, T.I64)
         return at.icmp("ult", address, at.load(T.I64, at.offset(flag, 8), 8))
 
     status = runtime.failure("calls itself too often: the recursion has used up the stack", culprit, function)

@@ -121,8 +121,7 @@ def _printed(pointer: int, form: int, limit: int | None = None) -> _Effect:
         given = [ConstantNull(T.PTR), const_int(T.I64, 0), *of.call.arguments[form:]]
         size = at.binary("add", at.cast("sext", at.call(function, given), T.I64), _ONE)
         if limit is not None:
-            least = declarations.function("llvm.umin.i64", T.FunctionType(T.I64, (T.I64, T.I64)))
-            size = at.call(least, [size, of.number(at, limit)])
+            size = declarations.invoke(at, "llvm.umin.i64", T.I64, [size, of.number(at, limit)])
         return of.region(at, pointer, of.address(at, pointer), size, writes=True)
 
     return status

@@ -42,8 +42,7 @@ def _blocks(
     number = at.load(kind, place, 1)
     further: list[Value] = []
     for phi, which in zip(ends, ("smin", "smax"), strict=True):
-        function = declarations.function(f"llvm.{which}.i{kind.bits}", T.FunctionType(kind, (kind, kind)))
-        further.append(at.call(function, [phi, number]))
+        further.append(declarations.invoke(at, f"llvm.{which}.i{kind.bits}", kind, [phi, number]))
         phi.add(further[-1], body)
     at.count_on(counter, body, count, done)
     at = Builder(done)
