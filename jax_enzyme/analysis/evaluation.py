@@ -238,12 +238,10 @@ class Values:
 
     def _address(self, gep: I.GetElementPtr) -> Term:
         layout = self.program.layout
-        if isinstance(gep.type, T.VectorType):
+        moves = layout.moves(gep.source_type, gep.operands[1:])
+        if isinstance(gep.type, T.VectorType) or moves is None:
             raise Unclear
-        try:
-            constant, steps = layout.steps(gep.source_type, gep.operands[1:])
-        except ValueError:
-            raise Unclear from None
+        constant, steps = moves
         parts = [(self.of(gep.operands[0]), 1)]
         for index, step in steps:
             term = self.of(index)

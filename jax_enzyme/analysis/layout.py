@@ -13,6 +13,9 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue, Value, int_value
 
+Moves = tuple[int, list[tuple[Value, int]]]
+"""A number, and values each times another."""
+
 
 def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
@@ -126,7 +129,7 @@ class DataLayout:
             body, offset = self.body(part), offset - start
         return T.is_int(body) and offset == 0 and is_among_others
 
-    def steps(self, source: T.Type, indices: Sequence[Value]) -> tuple[int, list[tuple[Value, int]]]:
+    def steps(self, source: T.Type, indices: Sequence[Value]) -> Moves:
         """What the indices of a `getelementptr` add: bytes, and each index that is no constant so many times.
 
         Raises ValueError where a type has no size, or a vector of indices chooses the members of a structure."""
@@ -150,6 +153,13 @@ class DataLayout:
             else:
                 steps.append((index, size))
         return constant, steps
+
+    def moves(self, source: T.Type, indices: Sequence[Value]) -> Moves | None:
+        """The same; None where it is not known."""
+        try:
+            return self.steps(source, indices)
+        except ValueError:
+            return None
 
     def _struct(self, structure: T.StructType) -> tuple[list[int], int, int]:
         """Offsets of the elements, size and alignment; the offsets are not to be changed."""

@@ -38,7 +38,7 @@ from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.escaped import Escaped
 from jax_enzyme.analysis.increments import Fields, Increments
-from jax_enzyme.analysis.layout import DataLayout, addresses
+from jax_enzyme.analysis.layout import DataLayout, Moves, addresses
 from jax_enzyme.analysis.named_integers import NamedIntegers
 from jax_enzyme.analysis.objects import (
     NOTHING,
@@ -68,7 +68,6 @@ from jax_enzyme.analysis.points_to_sets import (
     MANY_FIELDS,
     MANY_STORED,
     NOWHERE,
-    Moves,
     Place,
     anywhere,
     arithmetic,
@@ -78,7 +77,6 @@ from jax_enzyme.analysis.points_to_sets import (
     handed_on,
     is_address,
     is_number,
-    moves_of,
     objects_in,
     taken_from,
     truncated,
@@ -521,7 +519,7 @@ class PointsTo:
         if source is None or isinstance(value.type, T.VectorType):
             return self._parts(value.type, operands[0])
         if value not in self._steps:
-            self._steps[value] = moves_of(self._layout, source, operands[1:])
+            self._steps[value] = self._layout.moves(source, operands[1:])
         moves = self._steps[value]
         offset = self._offset(moves)
         if offset is None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.counters import step_to
-from jax_enzyme.analysis.guards import INVERSE
+from jax_enzyme.analysis.guards import INVERSE, known_with
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value, int_value
@@ -194,8 +194,8 @@ def _counted_from(phi: I.Phi, starts: Callable[[Value], tuple[int, int] | None])
         stays = [phi in target.instructions for target in last.targets]
         if stays[0] == stays[1]:
             continue
-        for test in _required(last.operands[0]) if stays[0] else [last.operands[0]]:
-            final = _greatest_or_least(test, phi, following, step, is_true=stays[0])
+        for test, is_true in known_with(last.operands[0], stays[0]):
+            final = _greatest_or_least(test, phi, following, step, is_true=is_true)
             low, high = first
             if final is None or (final < high if step > 0 else low < final):
                 continue
@@ -204,17 +204,6 @@ def _counted_from(phi: I.Phi, starts: Callable[[Value], tuple[int, int] | None])
                 return frozenset(Congruence(k, 0) for k in range(low, high + 1))
             return frozenset([Congruence.bounded(low, high, 1)])
     return None
-
-
-def _required(condition: Value) -> list[Value]:
-    """Conditions that all hold where this one does."""
-    match condition:
-        case I.BinaryOp(opcode="and", operands=[one, other]):
-            return [*_required(one), *_required(other)]
-        case I.Select(operands=[one, other, otherwise]) if int_value(otherwise) == 0:
-            return [*_required(one), *_required(other)]
-        case _:
-            return [condition]
 
 
 def _greatest_or_least(test: Value, phi: I.Phi, following: Value, step: int, *, is_true: bool) -> int | None:

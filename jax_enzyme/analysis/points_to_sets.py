@@ -9,12 +9,10 @@ What is not understood leads anywhere in the same objects (`anywhere`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import gcd
 from typing import cast
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import HEAP_ALIGNMENT, MemoryObject, Objects, is_defined_call, is_heap_block
 from jax_enzyme.analysis.offsets import (
     ANYWHERE,
@@ -41,8 +39,6 @@ MANY_STORED = 4
 """So many congruences are kept for each object in what is stored in one place."""
 MANY_FIELDS = 128
 """With pointers stored at more offsets in an object, each of them may be anywhere in it."""
-Moves = tuple[int, list[tuple[Value, int]]]
-"""A number, and values each times another."""
 NOWHERE: Place = {}
 _SMALL = 1 << 12
 """What is left of an address by a mask below this is a number."""
@@ -202,11 +198,3 @@ def compact(fields: dict[Congruence, Place]) -> None:
             merge(everything, held, MANY_STORED)
         fields.clear()
         fields[ANY] = everything
-
-
-def moves_of(layout: DataLayout, source: T.Type, indices: Sequence[Value]) -> Moves | None:
-    """What the indices of a `getelementptr` add; None where that is not known."""
-    try:
-        return layout.steps(source, indices)
-    except ValueError:
-        return None

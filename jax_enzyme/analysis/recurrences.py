@@ -320,12 +320,11 @@ class Recurrences:
         """A pointer, as the base's address plus the offset in bytes."""
         base = self._operand(value, 0)
         total, exact = base.polynomial, base.unsigned and bool({"inbounds", "nusw"} & set(value.flags))
-        try:
-            constant, steps = self._layout.steps(value.source_type, value.operands[1:])
-        except ValueError:
+        moves = self._layout.moves(value.source_type, value.operands[1:])
+        if moves is None:
             return None
-        total = total.add_constant(constant)
-        for index, size in steps:
+        total = total.add_constant(moves[0])
+        for index, size in moves[1]:
             width = self.bits(index.type)
             if width is None:
                 return None

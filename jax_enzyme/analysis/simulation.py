@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.folding import evaluated, wrapped
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
@@ -112,13 +113,11 @@ def _strides(phis: Mapping[I.Phi, tuple[Value, Value]], given: dict[Value, int])
         if not 0 < bits <= 64:
             return None
         while value is not phi:
-            if not isinstance(value, I.BinaryOp) or value.opcode not in ("add", "sub"):
-                return None
-            step = int_value(value.operands[1])
+            before = value.operands[0] if isinstance(value, I.BinaryOp) else value
+            step = step_to(value, before)
             if step is None:
                 return None
-            total += step if value.opcode == "add" else -step
-            value = value.operands[0]
+            total, value = total + step, before
         found[phi] = (evaluate(outer, given), wrapped(total, bits))
     return found
 

@@ -26,7 +26,6 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.points_to_sets import moves_of
 from jax_enzyme.analysis.tables import Held, held_at, holder
 from jax_enzyme.classes import dataclass, replace
 from jax_enzyme.ir import instructions as I
@@ -44,9 +43,7 @@ def leave_out_other_functions(function: ArrayFunction) -> ArrayFunction:
     """The array function without the arms of choices by functions that no run takes; itself where there are none."""
     if not _asks(function.module):
         return function
-    result = replace(function, module=clone(function.module))
-    points_to = PointsTo(result.module, result.module.functions[function.symbol])
-    tables = Tables(points_to)
+    result, points_to, tables = _copied(function)
     decided = [
         (owner, choice.block, choice.target(known))
         for owner in points_to.functions
@@ -65,15 +62,19 @@ def tell_objects(function: ArrayFunction) -> ArrayFunction:
     says; itself where it is nothing."""
     if not _asks(function.module):
         return function
-    result = replace(function, module=clone(function.module))
-    points_to = PointsTo(result.module, result.module.functions[function.symbol])
-    tables = Tables(points_to)
+    result, points_to, tables = _copied(function)
     told = [_Objects(owner, points_to, tables).tell() for owner in points_to.functions]
     if not any(told):
         return function
     while (fewer := leave_out_other_functions(result)) is not result:
         result = fewer
     return result
+
+
+def _copied(function: ArrayFunction) -> tuple[ArrayFunction, PointsTo, Tables]:
+    result = replace(function, module=clone(function.module))
+    points_to = PointsTo(result.module, result.module.functions[function.symbol])
+    return result, points_to, Tables(points_to)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +244,7 @@ class _Objects:
         return address, total
 
     def _step(self, address: I.GetElementPtr) -> int | None:
-        moves = moves_of(self._tables.layout, address.source_type, address.operands[1:])
+        moves = self._tables.layout.moves(address.source_type, address.operands[1:])
         return None if moves is None or moves[1] or isinstance(address.type, T.VectorType) else moves[0]
 
     @cached_property

@@ -71,11 +71,8 @@ class _Steps:
             return None
         match value:
             case I.GetElementPtr():
-                try:
-                    _, sizes = self._layout.steps(value.source_type, value.operands[1:])
-                except ValueError:
-                    return None
-                return known[0] + sum((self.of(index) or 0) * size for index, size in sizes)
+                moves = self._layout.moves(value.source_type, value.operands[1:])
+                return None if moves is None else known[0] + sum((self.of(i) or 0) * size for i, size in moves[1])
             case I.BinaryOp(opcode="add" | "or"):
                 return known[0] + known[1]
             case I.BinaryOp(opcode="sub"):

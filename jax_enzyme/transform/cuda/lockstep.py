@@ -433,12 +433,11 @@ class Lockstep:
         return None if tokens[0] == ANYTHING or (tokens != tokens[0]).any() else int(tokens[0])
 
     def _address(self, gep: I.GetElementPtr, lanes: Lanes) -> Known:
-        try:
-            constant, steps = self.layout.steps(gep.source_type, gep.operands[1:])
-        except ValueError:
+        moves = self.layout.moves(gep.source_type, gep.operands[1:])
+        if moves is None:
             return self._token(ANYTHING)
-        terms = [(self._value(gep.operands[0]), 1), *((self._value(v), factor) for v, factor in steps)]
-        return self._sum(terms, constant, lanes)
+        terms = [(self._value(gep.operands[0]), 1), *((self._value(v), factor) for v, factor in moves[1])]
+        return self._sum(terms, moves[0], lanes)
 
     def _sum(self, terms: list[tuple[Known, int]], constant: int, lanes: Lanes) -> Known:
         numbers = np.full_like(self.crowd.threads, constant)

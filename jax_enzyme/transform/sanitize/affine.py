@@ -20,7 +20,7 @@ from math import gcd
 from types import MappingProxyType
 
 from jax_enzyme.analysis.counters import step_to
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.layout import DataLayout, Moves
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -322,15 +322,12 @@ class Affine:
             return self.is_fixed(counter.start) and self.is_fixed(counter.bound)
         return self.is_linear(counter.start, depth + 1) and self.is_linear(counter.bound, depth + 1)
 
-    def _steps(self, gep: I.GetElementPtr) -> tuple[int, list[tuple[Value, int]]] | None:
+    def _steps(self, gep: I.GetElementPtr) -> Moves | None:
         """The constant bytes of an address, and its indices with the bytes that each goes on by."""
-        try:
-            constant, steps = self._layout.steps(gep.source_type, gep.operands[1:])
-        except ValueError:
+        moves = self._layout.moves(gep.source_type, gep.operands[1:])
+        if moves is None or any(size >= 1 << 20 or index.type not in WIDTHS for index, size in moves[1]):
             return None
-        if any(size >= 1 << 20 or index.type not in WIDTHS for index, size in steps):
-            return None
-        return (constant, steps) if abs(constant) < 1 << 40 else None
+        return moves if abs(moves[0]) < 1 << 40 else None
 
     # -- what is said
 
