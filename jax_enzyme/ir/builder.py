@@ -285,6 +285,13 @@ class Builder:
     def cond_br(self, condition: Value, then: BasicBlock, other: BasicBlock) -> None:
         self.insert(I.CondBranch(T.VOID, "br", [condition], targets=[then, other]))
 
+    def enter(self, body: BasicBlock, first: Value | None = None) -> tuple[Builder, I.Phi]:
+        """Goes on to a loop that begins with this block: what builds there, and its counter, from 0 on if nothing is
+        said."""
+        self.br(body)
+        inner, first = Builder(body), first or ConstantInt(T.I64, 0)
+        return inner, inner.phi(first.type, [(first, self.block)])
+
     def count_on(self, counter: I.Phi, body: BasicBlock, bound: Value, after: BasicBlock) -> None:
         """The end of a loop: its counter goes on, and `body` runs again while that is below an unsigned bound."""
         following = self.binary("add", counter, const_int(counter.type, 1), ("nuw", "nsw"))

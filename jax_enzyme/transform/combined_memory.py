@@ -76,9 +76,7 @@ class OwnMemory:
         """Blocks behind this one in which what all ranges combined is, part by part."""
         type_, how, count = self._memory.type, self._memory.how, const_int(T.I64, self._memory.count)
         start, end = BasicBlock(name="parts"), BasicBlock(name="parts.end")
-        at.br(start)
-        inner = Builder(start)
-        turn = inner.phi(T.I64, [(const_int(T.I64, 0), at.block)])
+        inner, turn = at.enter(start)
         first = inner.binary("mul", turn, count, ("nuw", "nsw"))
 
         def combine(at: Builder, index: Value) -> None:
@@ -93,9 +91,7 @@ class OwnMemory:
     def _each(self, at: Builder, do: Callable[[Builder, Value], object]) -> list[BasicBlock]:
         """A loop over all numbers, and the block behind it, which is not ended."""
         each, end = BasicBlock(name="each"), BasicBlock(name="each.end")
-        at.br(each)
-        inner = Builder(each)
-        index = inner.phi(T.I64, [(const_int(T.I64, 0), at.block)])
+        inner, index = at.enter(each)
         do(inner, index)
         inner.count_on(index, each, const_int(T.I64, self._memory.count), end)
         return [each, end]

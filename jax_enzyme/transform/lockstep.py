@@ -176,9 +176,7 @@ def _copy_loop(root: Function, block: BasicBlock, call: I.Call, type_: T.Type, c
     after, each = split_before(root, block, block.instructions.index(call)), BasicBlock()
     del after.instructions[0]
     root.blocks.insert(root.blocks.index(after), each)
-    Builder(block).br(each)
-    at = Builder(each)
-    number = at.phi(T.I64, [(const_int(T.I64, 0), block)])
+    at, number = Builder(block).enter(each)
     target, source = call.operands[:2]
     at.store(at.load(type_, at.gep(type_, source, [number]), 1), at.gep(type_, target, [number]), 1)
     at.count_on(number, each, const_int(T.I64, count), after)
@@ -220,8 +218,7 @@ class _Rewriting:
         Builder(before).cond_br(Builder(before).icmp("ne", times, const_int(T.I64, 0)), enter, rest)
         made = self._memory(enter, start)
         header = self._blocks[loop.header]
-        Builder(start).br(header)
-        number = Builder(header).phi(T.I64, [(const_int(T.I64, 0), start)])
+        _, number = Builder(start).enter(header)
         for block in share.blocks:
             self._run_block(block)
         self._connect(start)
@@ -265,9 +262,7 @@ class _Rewriting:
             zeros = (wide, const_int(T.I8, 0), const_int(T.I64, size * self._width))
             self._declarations.memory(at, "memset", *zeros)
             block, behind = BasicBlock(), BasicBlock()
-            at.br(block)
-            at = Builder(block)
-            number = at.phi(T.I64, [(const_int(T.I64, renewed.first // each), before)])
+            at, number = at.enter(block, const_int(T.I64, renewed.first // each))
             type_ = T.IntType(8 * each)
             place = at.gep(type_, site, [number])
             value = at.load(type_, place, 1)

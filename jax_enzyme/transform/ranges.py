@@ -248,9 +248,7 @@ class InRanges(Sharing):
     def _add_elements(self, site: Value, place: Value, memory: Value, first: Value, last: Value) -> list[BasicBlock]:
         type_, size = self._types[site], self._ranges.copies[site]
         entry, each, end = (BasicBlock(name=n) for n in ("entry", "each", "end"))
-        Builder(entry).br(each)
-        at = Builder(each)
-        index = at.phi(T.I64, [(first, entry)])
+        at, index = Builder(entry).enter(each, first)
         bytes_ = DataLayout(self._module).store_size(type_)
         element = at.gep(type_, place, [index])
         total = at.load(type_, element, bytes_)

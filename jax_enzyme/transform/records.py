@@ -342,10 +342,9 @@ class Composer:
             for index in range(count):
                 body(const_int(T.I64, index) if index else _FIRST)
             return
-        before, loop, done = self.at.block, BasicBlock(), BasicBlock()
-        self.at.br(loop)
+        loop, done = BasicBlock(), BasicBlock()
+        _, index = self.at.enter(loop)
         self._enter(loop)
-        index = self.at.phi(T.I64, [(const_int(T.I64, 0), before)])
         body(index)
         self.at.count_on(index, loop, const_int(T.I64, count), done)
         self._enter(done)

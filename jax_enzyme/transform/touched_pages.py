@@ -83,9 +83,7 @@ def conflict(marks: Value, pages: int, count: int) -> list[BasicBlock]:
     """The blocks of a function that returns 1 where two even ones of `count` ranges, or two odd ones, have marked the
     same page, else 0."""
     entry, each, end = (BasicBlock(name=n) for n in ("entry", "each", "end"))
-    Builder(entry).br(each)
-    at = Builder(each)
-    page = at.phi(T.I64, [(const_int(T.I64, 0), entry)])
+    at, page = Builder(entry).enter(each)
     held = at.phi(T.I8, [(const_int(T.I8, 0), entry)])
     most: Value = held
     for parity in range(2):

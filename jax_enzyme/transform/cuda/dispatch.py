@@ -134,9 +134,7 @@ class Dispatcher(Emitter):
     def _scan(self, at: Builder) -> tuple[Builder, Value, Value]:
         """The least place where a lane waits, as an unsigned number, and the greatest of those that are not done."""
         before, body, after = at.block, self.new_block("scan"), self.new_block("scanned")
-        at.br(body)
-        at = Builder(body)
-        lane = at.phi(T.I32, [(const_int(T.I32, 0), before)])
+        at, lane = at.enter(body, const_int(T.I32, 0))
         least = at.phi(T.I32, [(const_int(T.I32, _DONE), before)])
         most = at.phi(T.I32, [(const_int(T.I32, 0), before)])
         place = at.load(T.I32, self.element(at, self.waiting, T.I32, lane))

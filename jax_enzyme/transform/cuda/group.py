@@ -422,9 +422,7 @@ class Emitter(ABC):
         for axis in self.group.axes[1:]:
             total = product(at, total, self.limits[axis.index])
         start = const_int(T.I32, marks.neutral_vote(meeting))
-        at.br(body)
-        at = Builder(body)
-        member = at.phi(T.I32, [(const_int(T.I32, 0), before)])
+        at, member = at.enter(body, const_int(T.I32, 0))
         sum_ = at.phi(T.I32, [(start, before)])
         given = at.load(T.I32, self.element(at, self.votes[meeting], T.I32, member))
         absent = self.absent(at, meeting, member)
@@ -471,10 +469,7 @@ class Emitter(ABC):
                 indices[axis.index] = const_int(T.I32, 0)
                 continue
             body, latch = self.new_block("member"), self.new_block("member.next")
-            before = current.block
-            current.br(body)
-            current = Builder(body)
-            index = current.phi(T.I32, [(const_int(T.I32, 0), before)])
+            current, index = current.enter(body, const_int(T.I32, 0))
             indices[axis.index] = index
             latches.append((index, body, latch, self.limits[axis.index]))
         inner = latches[-1][2] if latches else self.new_block("member.done")

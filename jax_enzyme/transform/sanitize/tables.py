@@ -34,9 +34,7 @@ def _blocks(
 ) -> list[BasicBlock]:
     entry, some, body, done, none = (BasicBlock(name=n) for n in ("entry", "some", "body", "done", "none"))
     Builder(entry).cond_br(Builder(entry).icmp("sgt", count, _ZERO), some, none)
-    Builder(some).br(body)
-    at, last = Builder(body), (1 << (kind.bits - 1)) - 1
-    counter = at.phi(T.I64, [(_ZERO, some)])
+    (at, counter), last = Builder(some).enter(body), (1 << (kind.bits - 1)) - 1
     ends = [at.phi(kind, [(const_int(kind, end), some)]) for end in (last, -last - 1)]
     place = at.gep(T.I8, first, [at.binary("mul", counter, const_int(T.I64, stride))], ())
     number = at.load(kind, place, 1)
