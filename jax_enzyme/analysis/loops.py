@@ -51,6 +51,12 @@ class Loop:
         return (outside[0], inside[0]) if len(outside) == len(inside) == 1 else None
 
     @property
+    def front(self) -> BasicBlock:
+        """The preheader of a loop that has one."""
+        assert self.preheader is not None
+        return self.preheader
+
+    @property
     def ancestors(self) -> Iterator[Loop]:
         """The loop itself, then the loops around it, innermost first."""
         loop: Loop | None = self

@@ -147,10 +147,9 @@ def _cast(cast: I.Cast, x: np.ndarray) -> np.ndarray | None:
         if cast.opcode == "bitcast":
             return x.astype(_BITS[kind]).view(kind)
         return x.astype(kind) if cast.opcode in ("fpext", "fptrunc", "sitofp") else None
-    assert isinstance(cast.type, T.IntType)
     if cast.opcode == "bitcast":
         return x.view(_BITS[x.dtype.type]).astype(np.int64)
-    limit = 2.0 ** (cast.type.bits - 1)
+    limit = 2.0 ** (T.bits(cast.type) - 1)
     if cast.opcode != "fptosi":
         return None
     return np.where(np.abs(x) < limit, np.trunc(x), -limit).astype(np.int64)

@@ -93,8 +93,7 @@ def masked(offsets: Offsets, mask: int) -> Offsets:
 
 def shifted(shift: I.BinaryOp, offsets: Offsets, by: int) -> Offsets:
     """After a shift to the right."""
-    assert isinstance(shift.type, T.IntType)
-    bits = shift.type.bits
+    bits = T.bits(shift.type)
     return frozenset(c.shifted_right(by % bits, bits, signed=shift.opcode == "ashr") for c in offsets)
 
 

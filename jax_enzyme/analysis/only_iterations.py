@@ -33,14 +33,11 @@ def only_chains(
     """Those of some phis of the header that one iteration alone reads or changes, with which one; `steps` are those of
     the loop's counters."""
     numbers = {phi: ends for phi in phis if isinstance(phi.type, T.FloatType | T.IntType) and (ends := loop.ends(phi))}
-    starts = {phi: int_value(ends[0]) for phi in steps if (ends := loop.ends(phi))}
-    if not numbers or count > _MOST or all(start is None for start in starts.values()):
+    starts = {p: n for p in steps if (ends := loop.ends(p)) and (n := int_value(ends[0])) is not None}
+    if not numbers or count > _MOST or not starts:
         return {}
     ways = [
-        _Way(
-            loop,
-            {phi: wrapped(start + n * steps[phi], _bits(phi)) for phi, start in starts.items() if start is not None},
-        )
+        _Way(loop, {p: wrapped(start + n * steps[p], T.bits(p.type)) for p, start in starts.items()})
         for n in range(count)
     ]
     search = _Search(loop, ways, uses)
@@ -69,16 +66,11 @@ def is_last_alone(loop: Loop, phi: I.Phi, following: Value, steps: Mapping[I.Phi
     """Does no iteration read a phi of the header, while the last one leaves something else?"""
     starts = {p: int_value(ends[0]) for p in steps if (ends := loop.ends(p))}
     behind = {p: start + (count - 1) * steps[p] for p, start in starts.items() if start is not None}
-    last = _Way(loop, {p: wrapped(number, _bits(p)) for p, number in behind.items()})
+    last = _Way(loop, {p: wrapped(number, T.bits(p.type)) for p, number in behind.items()})
     begun = [p for p in loop.header.instructions if isinstance(p, I.Phi) and p not in steps]
     if any(source in begun for source in last.sources(following)):
         return False
     return not _Search(loop, [], uses).is_needed(phi, following, _Way(loop, {}))
-
-
-def _bits(phi: I.Phi) -> int:
-    assert isinstance(phi.type, T.IntType)
-    return phi.type.bits
 
 
 class _Search:

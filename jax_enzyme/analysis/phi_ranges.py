@@ -19,8 +19,7 @@ _PICKS_ONE = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
 
 def header_phi_range(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval:
     """The range of a phi in the header of a loop; the full range if nothing is known."""
-    assert isinstance(phi.type, T.IntType)
-    full = full_range(phi.type.bits)
+    full = full_range(T.bits(phi.type))
     if facts.bits(phi.type) is not None and not facts.form(phi).polynomial.is_atom(facts.leaf(phi)):
         return full  # the closed form says more than what follows
     known = full

@@ -76,14 +76,13 @@ class PrivateMemory:
         or the loop begin once."""
         if not self._is_local(item, loop) or self.is_held(item) or is_common(item.site):
             return False
-        assert loop.preheader is not None
         size = room(self._memory.layout, item)
         anew = False
         for access in self._memory.touching(item):
             block = self._facts.block_of[access.instruction]
             if block in loop or access.kills:
                 continue
-            if not self._loops.dominators.dominates(block, loop.preheader) or not clears(access.instruction):
+            if not self._loops.dominators.dominates(block, loop.front) or not clears(access.instruction):
                 return False
             anew |= block in (loop.parent or ()) and access.size is not None and access.size == size
         start = None if item.site is None else self._instances.start(item.site)

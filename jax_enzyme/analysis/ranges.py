@@ -97,8 +97,7 @@ class Transfer:
 
     def range_of(self, value: Value) -> Interval:
         """The range of a scalar integer value; every other value has none (it is a mistake to ask)."""
-        assert isinstance(value.type, T.IntType)
-        full = full_range(value.type.bits)
+        full = full_range(T.bits(value.type))
         constant = int_value(value)
         if constant is not None:
             return Interval(constant, constant)
@@ -106,7 +105,7 @@ class Transfer:
             return _by_attributes(value.attributes, full)
         if not isinstance(value, I.Instruction) or value not in self.block_of:
             return full
-        found = self._by_operation(value, value.type.bits)
+        found = self._by_operation(value, T.bits(value.type))
         return full if found is None else found.meet(full)
 
     def _by_operation(self, value: I.Instruction, bits: int) -> Interval | None:

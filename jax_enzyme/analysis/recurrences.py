@@ -115,8 +115,7 @@ class Recurrences:
 
     def range_of(self, value: Value) -> Interval:
         """The signed range of a scalar integer, where it is defined."""
-        assert isinstance(value.type, T.IntType)
-        full = full_range(value.type.bits)
+        full = full_range(T.bits(value.type))
         return self._memo.get(
             ("range", value), lambda: self._range(value, full), lambda: full, isinstance(value, I.Phi)
         )

@@ -215,9 +215,8 @@ def asks_for_zero(question: I.Compare) -> bool:
     parts, read = _parts(question), integers_read(question)
     if not read or not parts.all:
         return bool(read) and question.predicate in ("eq", "ne")
-    assert isinstance(read[0].type, T.IntType)
     near = np.array([0.0, *(sign * size for size in _NEAR_ZERO["double"] for sign in (1, -1)), *_ANY])
-    bits = near.view(f"i{read[0].type.bits // 8}").reshape(len(near), -1).astype(np.int64)
+    bits = near.view(f"i{T.bits(read[0].type) // 8}").reshape(len(near), -1).astype(np.int64)
     places = range(bits.shape[1])
     around = ({load: bits[:, (first + n) % len(places)] for n, load in enumerate(read)} for first in places)
     return any(_told_apart(question, given) is not None for given in around)

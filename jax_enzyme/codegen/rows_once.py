@@ -223,7 +223,6 @@ class _Row:
         index = self.function.blocks.index(before) + 1
         self.function.blocks[index:index] = [body, after]
         if memory:
-            inner = self.loop.preheader
-            assert inner is not None
+            inner = self.loop.front
             counter = load_instead(self.function, self.loop, memory, inner)
             counter.add(Builder.at_end(latch).binary("add", counter, const_int(T.I64, 1), ("nuw", "nsw")), latch)

@@ -290,8 +290,7 @@ class _Split:
 
     def _enter(self, phi: I.Phi, start: Value, before: BasicBlock) -> None:
         """A phi of the loop's header begins with another value, from another block."""
-        assert self._loop.preheader is not None
-        index = phi.targets.index(self._loop.preheader)
+        index = phi.targets.index(self._loop.front)
         phi.operands[index], phi.targets[index] = start, before
 
     def _late_loop(
@@ -299,8 +298,6 @@ class _Split:
     ) -> I.Instruction:
         """Makes the loop itself one over a strip, with what came first from memory; what ended it."""
         header, (latch,) = self._loop.header, self._loop.latches
-        outside = self._loop.preheader
-        assert outside is not None
         Builder(before).br(header)
         for phi, start in starts.items():
             self._enter(phi, start, before)

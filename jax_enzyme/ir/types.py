@@ -172,6 +172,12 @@ def scalar(type_: Type) -> Type:
     return type_.element if isinstance(type_, VectorType) else type_
 
 
+def bits(type_: Type) -> int:
+    """Those of an integer."""
+    assert isinstance(type_, IntType)
+    return type_.bits
+
+
 def is_float(type_: Type) -> bool:
     """True for a floating-point type or a vector of one."""
     return isinstance(scalar(type_), FloatType)

@@ -38,8 +38,7 @@ def set_rows_apart(module: Module, root: Function, rows: Iterable[CommonRow]) ->
         if not moved.isdisjoint(row.places):
             continue
         moved.update(row.places)
-        before = row.loop.preheader
-        assert before is not None
+        before = row.loop.front
         at = Builder.at_end(before)
         each = DataLayout(module).store_size(row.type)
         low, span = computed_before(at, row.low), computed_before(at, (row.high - row.low).add_constant(1))

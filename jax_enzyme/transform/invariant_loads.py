@@ -77,9 +77,8 @@ class _Moves:
         moved = [(loop, load) for loop, load in loads if load not in copies and self._may_begin(load, loop)]
         sums = [(loop, group) for loop in self._loops.all for group in self._handed_on(loop)]
         for loop, load in moved:
-            assert loop.preheader is not None
             self._facts.block_of[load].instructions.remove(load)
-            loop.preheader.instructions.insert(-1, load)
+            loop.front.instructions.insert(-1, load)
         for loop, group in sums:
             _hand_on(self._root, loop, group)
         left = [(loop, phi) for loop in self._loops.all for phi in _left(self._loops, loop) if self._stays(phi, loop)]
@@ -95,9 +94,8 @@ class _Moves:
 
     def _may_begin(self, load: I.Load, loop: Loop) -> bool:
         """Whether a load may be made where the loop begins: what it reads is there, and stays."""
-        assert loop.preheader is not None
         base = I.base_of(load.operands[0])
-        is_there = load in loop.header.instructions or is_inside(self._facts, self._layout, load, base, loop.preheader)
+        is_there = load in loop.header.instructions or is_inside(self._facts, self._layout, load, base, loop.front)
         return is_there and self._is_alone(load, loop, (a for a in self._memory.inside(loop) if a.writes))
 
     def _handed_on(self, loop: Loop) -> Iterator[list[I.Load | I.Store]]:

@@ -180,8 +180,7 @@ def _contradicts(condition: Condition, counter: Value, last: int) -> bool:
     limit = int_value(condition.y)
     if condition.x is not counter or limit is None:
         return False
-    assert isinstance(counter.type, T.IntType)
-    return not compared(condition.predicate, last, limit, counter.type.bits)
+    return not compared(condition.predicate, last, limit, T.bits(counter.type))
 
 
 def _alike(loop: Loop, tests: Sequence[BasicBlock]) -> list[Alike]:

@@ -61,9 +61,8 @@ def _is_marked(module: Module, loop: Loop | None) -> bool:
 
 
 def _call(module: Module, loop: Loop) -> None:
-    assert loop.preheader is not None
     keeps = declare(module, _CALL, T.FunctionType(T.VOID, ()))
-    Builder.at_end(loop.preheader).call(keeps, [])
+    Builder.at_end(loop.front).call(keeps, [])
     for latch in loop.latches:
         if all(isinstance(i, I.Load | I.Store) or i.is_terminator for i in latch.instructions):
             Builder.at_end(latch).call(keeps, [])

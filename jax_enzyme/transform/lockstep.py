@@ -545,7 +545,6 @@ class _Rewriting:
             ends = loop.ends(phi)
             assert ends is not None
             if phi in steps:
-                assert isinstance(phi.type, T.IntType)
                 done = at.narrow(times, phi.type)
                 distance = at.binary("mul", done, const_int(phi.type, steps[phi] * self._width))
                 value = at.binary("add", ends[0], distance)

@@ -155,8 +155,7 @@ class _Cut:
         self._root = root
         self._found = found
         self._loop, self._latch = found.loop, found.loop.latches[0]
-        assert found.loop.preheader is not None
-        self._before = found.loop.preheader
+        self._before = found.loop.front
         self._size = -(-found.count // found.ranges)
         self._number = -(-found.count // self._size)
         self._first: dict[I.Phi, Value] = {}

@@ -264,8 +264,7 @@ class InRanges(Sharing):
 
     def _call(self, passed: list[Value], body: Function, stretch: Function) -> None:
         loop = self._share.loop
-        before = loop.preheader
-        assert before is not None
+        before = loop.front
         ready, alone, looking, together, after = (
             BasicBlock(name=n) for n in ("ready", "alone", "looking", "together", "after")
         )

@@ -89,8 +89,7 @@ def computed_before(at: Builder, number: Polynomial, counts: Mapping[Loop, Value
         if isinstance(atom, Iteration):
             if atom.loop in counts:
                 return counts[atom.loop]
-            before = atom.loop.preheader
-            assert before is not None
+            before = atom.loop.front
             return count_iterations(atom.loop, [before])
         return at.cast("ptrtoint", atom.value, T.I64) if T.is_pointer(atom.value.type) else atom.value
 

@@ -60,13 +60,12 @@ def _rounds(loop: Loop) -> list[list[I.Phi]]:
 
 def _by_turn(loop: Loop, turning: list[I.Phi]) -> dict[Value, Value]:
     """By pointer, what it is in an iteration; that is at the start of the header."""
-    assert loop.preheader is not None
     count = len(turning)
-    iteration = count_iterations(loop, [loop.preheader])
+    iteration = count_iterations(loop, [loop.front])
     first = Builder.behind_phis(loop.header)
     turn = first.binary("urem", iteration, const_int(T.I64, count))
     is_turn = [first.icmp("eq", turn, const_int(T.I64, n)) for n in range(1, count)]
-    starts = [_way(phi, loop.preheader) for phi in turning]
+    starts = [_way(phi, loop.front) for phi in turning]
     chosen: dict[Value, Value] = {}
     for number, phi in enumerate(turning):
         value = starts[number]

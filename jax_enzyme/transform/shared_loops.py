@@ -269,7 +269,6 @@ class Sharing:
     def _counter_starts(self, cloner: Cloner, at: Builder, first: Argument) -> dict[I.Phi, Value]:
         found: dict[I.Phi, Value] = {}
         for phi, step in self._share.counters:
-            assert isinstance(phi.type, T.IntType)
             passed = at.narrow(first, phi.type)
             offset = at.binary("mul", passed, const_int(phi.type, step))
             found[phi] = at.binary("add", cloner.value(self._start(phi)), offset)
@@ -365,8 +364,7 @@ class Sharing:
     def _call(self, passed: list[Value], body: Function, stretch: Function) -> None:
         """The loop's place is taken by its call, alone or by the team."""
         loop = self._share.loop
-        before = loop.preheader
-        assert before is not None
+        before = loop.front
         alone, together, after = (BasicBlock(name=n) for n in ("alone", "together", "after"))
         at = Builder(before)
         del before.instructions[-1]
@@ -412,7 +410,6 @@ class Sharing:
     def _leave(self, end: Builder, way: Value, blocks: list[BasicBlock]) -> None:
         """Goes on behind the loop, or where it was left early; `blocks` take its place in the function."""
         loop = self._share.loop
-        assert loop.preheader is not None
         behind = next(t for t in loop.latches[0].successors if t not in loop)
         redirect_phis(behind, loop.latches[0], end.block)
         switch = I.Switch(T.VOID, "switch", [way], targets=[behind])
@@ -423,7 +420,7 @@ class Sharing:
             switch.add(const_int(T.I64, number), block)
             blocks.append(block)
         end.insert(switch)
-        index = self._root.blocks.index(loop.preheader) + 1
+        index = self._root.blocks.index(loop.front) + 1
         self._root.blocks[index:index] = blocks
         self._root.blocks = [b for b in self._root.blocks if b not in loop.blocks]
         self._root.trailing_records = []

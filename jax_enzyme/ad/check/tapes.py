@@ -82,8 +82,7 @@ class _ForwardCheck(Sweep):
 
     def _find_row(self, loop: Loop) -> None:
         """The row of a loop: in front of it an allocation, of as many frames, goes into its slot."""
-        assert loop.preheader is not None
-        for store in self.blocks[loop.preheader].instructions:
+        for store in self.blocks[loop.front].instructions:
             row = store.operands[0] if isinstance(store, I.Store) else None
             if not isinstance(row, I.CallBase) or not _allocates(row):
                 continue

@@ -130,13 +130,12 @@ class Sweep:
         number = self._sources.iteration(loop)
         last = self._work.turned.get(loop)
         first = self._builder.icmp("eq", number, ConstantInt(T.I64, last or 0))
-        assert loop.preheader is not None
         outward = self._new(f"rev.{block.name}.first", block)
         back = self._new(f"rev.{block.name}.back", block)
         self._builder.cond_br(first, outward, back)
         self._builder.block = outward
         self._sources.forget()
-        before = loop.preheader
+        before = loop.front
         self._adjoints.late_sums.finish(loop, lambda name: self._new(f"rev.{block.name}.{name}", before))
         self._edge(block, before, phis)
         self._builder.block = back

@@ -73,8 +73,7 @@ def instrument(source: Function) -> Instrumented:
     _check_loops(source, loops)
     iteration: dict[Loop, I.Phi] = {}
     for loop in loops:
-        assert loop.preheader is not None
-        iteration[loop] = number = count_iterations(loop, [loop.preheader])
+        iteration[loop] = number = count_iterations(loop, [loop.front])
         number.name = f"{loop.header.name}.iteration"
     headers = {loop.header for loop in loops}
     last: dict[tuple[BasicBlock, Loop], I.Phi] = {}

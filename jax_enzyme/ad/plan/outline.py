@@ -61,8 +61,7 @@ class _Loop:
 
     @property
     def preheader(self) -> BasicBlock:
-        assert self.loop.preheader is not None
-        return self.loop.preheader
+        return self.loop.front
 
     def way(self, block: BasicBlock) -> Value:
         """The number of an exit."""

@@ -118,8 +118,7 @@ class Snapshots:
         if isinstance(atom, Iteration):
             return atom.loop is not loop and atom.loop.encloses(loop)
         block = self._block_of.get(atom.value)
-        assert loop.preheader is not None
-        return block is None or self._code.dominators.dominates(block, loop.preheader)
+        return block is None or self._code.dominators.dominates(block, loop.front)
 
     def _is_at_hand(self, atom: Atom, nest: list[Loop]) -> bool:
         """Whether an atom means something where the loops `nest` are being run."""

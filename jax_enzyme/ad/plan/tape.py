@@ -204,8 +204,7 @@ class Tape:
         if loop not in self.frames:
             linked, length = self.node_threads is None, self._length(loop)
             self.frames[loop] = Frame(loop, 8 if linked and length is None else 0, length=length)
-            assert loop.preheader is not None
-            frame, loops = self._place(loop.preheader)
+            frame, loops = self._place(loop.front)
             self.slots["last", loop] = self._slot(frame, loops, 8, T.PTR if linked else T.I64)
             if not linked and frame.loop is not None and ("before", frame.loop) not in self.slots:
                 self.slots["before", frame.loop] = self._slot(frame, (), 8, T.I64)

@@ -112,8 +112,7 @@ def make_plan(
 
 def _front(snapshot: Snapshot) -> BasicBlock:
     """The block in which a copy is made."""
-    assert snapshot.loop.preheader is not None
-    return snapshot.loop.preheader
+    return snapshot.loop.front
 
 
 @dataclass(frozen=True, eq=False)

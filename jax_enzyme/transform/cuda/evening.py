@@ -73,8 +73,7 @@ def with_preheaders(kernel: Function, loops: Iterable[Loop]) -> None:
 
 def _number(loop: Loop) -> I.Phi:
     """The number of the iteration, still without its next value."""
-    assert loop.preheader is not None
-    return I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[loop.preheader], name="turn")
+    return I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[loop.front], name="turn")
 
 
 def _counted(kernel: Function, loop: Loop, counters: list[Counter], number: I.Phi) -> int:
@@ -169,9 +168,8 @@ def _stays_false(facts: Recurrences, loop: Loop, condition: Value, stays: bool, 
 
 def _alive(loop: Loop) -> I.Phi:
     """Whether a thread has not come to its end yet, still without what it is in the next iteration."""
-    assert loop.preheader is not None
     latch = loop.latches[0]
-    return I.Phi(T.I1, "phi", [const_int(T.I1, 1), const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
+    return I.Phi(T.I1, "phi", [const_int(T.I1, 1), const_int(T.I1, 0)], targets=[loop.front, latch], name="alive")
 
 
 @dataclass(frozen=True)

@@ -220,8 +220,7 @@ def _guarded(function: Function, loop: Loop) -> tuple[_Counted, _Asked] | None:
 
 
 def _narrow(loop: Loop, counts: _Counted, asked: _Asked) -> None:
-    assert loop.preheader is not None
-    at = Builder.at_end(loop.preheader)
+    at = Builder.at_end(loop.front)
     first, last = _range(at, counts, [p for parts in asked.values() for p in parts if p is not None])
     _enter(loop, at, first, last, counts.kept)
     kind = counts.phi.type
@@ -229,7 +228,7 @@ def _narrow(loop: Loop, counts: _Counted, asked: _Asked) -> None:
     start, end = (highest, first) if counts.falling else (first, highest)
     counts.exit.operands[1] = at.cast("trunc", end, kind)
     if not isinstance(start, Constant):
-        counts.phi.operands[counts.phi.targets.index(loop.preheader)] = at.cast("trunc", start, kind)
+        counts.phi.operands[counts.phi.targets.index(loop.front)] = at.cast("trunc", start, kind)
     for block in (block for block, parts in asked.items() if None not in parts):
         work = _work(block, loop.latches[0])
         assert work is not None
@@ -258,7 +257,7 @@ def _enter(loop: Loop, at: Builder, first: Value, last: Value, kept: Mapping[Val
 def _range(at: Builder, counts: _Counted, parts: list[_Part]) -> tuple[Value, Value]:
     """Where the range starts and ends, as wide numbers: a start behind the end where it is empty."""
     sides = [p for p in parts if isinstance(p, _Side)]
-    wide = T.IntType(2 * max(_bits(v) for s in sides for v in (s.limit[0], counts.phi)))
+    wide = T.IntType(2 * max(T.bits(v.type) for s in sides for v in (s.limit[0], counts.phi)))
     first: Value = const_int(wide, counts.first)
     last: Value = const_int(wide, counts.end)
     for side in sides:
@@ -312,7 +311,7 @@ def _sides(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool, end: int) ->
     either = predicate in ("eq", "ne") or "samesign" in compare.flags
     sign = next((s for s in ("u", "s") if s in extensions and (either or s == predicate[0])), None)
     # Below a limit that is not negative when all is taken for unsigned: between 0 and it.
-    positive = number is not None and 0 <= number < 1 << (_bits(limit) - 1)
+    positive = number is not None and 0 <= number < 1 << (T.bits(limit.type) - 1)
     within = sign is None and predicate[0] == "u" and order in ("lt", "le") and positive
     if within:
         sign = "s"
@@ -334,7 +333,7 @@ def _sum(loop: Loop, phi: I.Phi, value: Value, end: int) -> tuple[Value | None, 
             flags = {"disjoint": ("s", "u"), "nsw": ("s",), "nuw": ("u",)}
             exact = {sign for flag in value.flags for sign in flags.get(flag, ())}
             number = None if offset is None else int_value(offset)
-            if number is not None and number >= 0 and number + end <= 1 << (_bits(value) - 1):
+            if number is not None and number >= 0 and number + end <= 1 << (T.bits(value.type) - 1):
                 exact = {"s", "u"}
             if not any(_is_counter(o, phi, end) for o in value.operands) or offset is None or not exact:
                 return None
@@ -354,7 +353,7 @@ def _sum(loop: Loop, phi: I.Phi, value: Value, end: int) -> tuple[Value | None, 
 def _is_counter(value: Value, phi: I.Phi, end: int) -> bool:
     """Whether a value is a counter, or that in so many bits that it keeps its numbers."""
     cast = isinstance(value, I.Cast) and value.operands[0] is phi and isinstance(value.type, T.IntType)
-    return value is phi or (cast and end <= 1 << (min(_bits(value), _bits(phi)) - 1))
+    return value is phi or (cast and end <= 1 << (min(T.bits(value.type), T.bits(phi.type)) - 1))
 
 
 def _is_outside(loop: Loop, value: Value) -> bool:
@@ -365,7 +364,7 @@ def _widened(at: Builder, value: Value, opcode: str, wide: T.IntType) -> Value:
     number = int_value(value)
     if number is None:
         return at.cast(opcode, _frozen(at, value), wide)
-    bits = _bits(value)
+    bits = T.bits(value.type)
     number &= (1 << bits) - 1
     return const_int(wide, number - (1 << bits) if opcode == "sext" and number >> (bits - 1) else number)
 
@@ -373,8 +372,3 @@ def _widened(at: Builder, value: Value, opcode: str, wide: T.IntType) -> Value:
 def _frozen(at: Builder, value: Value) -> Value:
     """A condition further left may have kept a value that is poison from being looked at."""
     return at.insert(I.Freeze(value.type, "freeze", [value]))
-
-
-def _bits(value: Value) -> int:
-    assert isinstance(value.type, T.IntType)
-    return value.type.bits

@@ -141,7 +141,6 @@ class Statements:
             number = int(text.rstrip("uU"), 0)
         except (ValueError, struct.error):
             raise Unknown(text) from None
-        assert isinstance(kind, T.IntType)
         return const_int(kind, number)
 
     def _as(self, value: Value, kind: T.Type) -> Value:

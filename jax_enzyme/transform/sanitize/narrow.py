@@ -46,8 +46,7 @@ def is_narrow(load: I.Instruction, users: Uses, runtime: Runtime) -> bool:
     be bits that no field has."""
     if least_of_narrow(load.type) is None:
         return False
-    assert isinstance(load.type, T.IntType)
-    return load.type.bits not in runtime.packed or not takes_bit_field(load, users)
+    return T.bits(load.type) not in runtime.packed or not takes_bit_field(load, users)
 
 
 def narrow_check(load: I.Instruction, runtime: Runtime, told: Callable[[Builder], list[Value]]) -> Check:

@@ -150,7 +150,6 @@ def counters_in(loop: Loop) -> dict[Loop, Counter]:
 
 
 def _split(function: Function, loop: Loop, counters: Mapping[Loop, Counter]) -> Version:
-    assert loop.preheader is not None
     order = [block for block in function.blocks if block in loop.blocks]
     cloner = Cloner()
     blocks = cloner.blocks(order)
@@ -160,19 +159,19 @@ def _split(function: Function, loop: Loop, counters: Mapping[Loop, Counter]) -> 
     Builder(plain).br(loop.header)
     Builder(quick).br(_block(cloner.map[loop.header]))
     for phi in phis(loop.header):
-        phi.targets = [plain if b is loop.preheader else b for b in phi.targets]
+        phi.targets = [plain if b is loop.front else b for b in phi.targets]
         twin = cloner.map[phi]
         assert isinstance(twin, I.Phi)
-        twin.targets = [quick if b is loop.preheader else b for b in twin.targets]
-    last = loop.preheader.instructions.pop()
+        twin.targets = [quick if b is loop.front else b for b in twin.targets]
+    last = loop.front.instructions.pop()
     look = BasicBlock()
     Builder(look).cond_br(const_int(T.I1, 0), quick, plain)
     choice = look.terminator
     assert isinstance(choice, I.CondBranch)
     choice.metadata = list(last.metadata)
-    Builder(loop.preheader).br(look)
+    Builder(loop.front).br(look)
     _lead_on(loop, loop.blocks, cloner.map)
-    place = function.blocks.index(loop.preheader) + 1
+    place = function.blocks.index(loop.front) + 1
     function.blocks[place:place] = [look, quick, *blocks, plain]
     return Version(loop, counters, look, choice, quick, blocks, cloner.map)
 
