@@ -225,6 +225,17 @@ class Builder:
         """The greatest of two unsigned integers."""
         return self.select(self.icmp("ugt", x, y), x, y)
 
+    def by_table(self, table: int, numbers: Sequence[Value]) -> Value:
+        """Each bit of three integers by a table of the three bits there: a sum over its rows that have a one."""
+        kind = numbers[0].type
+        total: Value = zero(kind)
+        for row in range(8):
+            if table >> row & 1:
+                asked = zip(numbers, (4, 2, 1), strict=True)
+                x, y, z = (v if row & bit else self.binary("xor", v, const_int(kind, -1)) for v, bit in asked)
+                total = self.binary("or", total, self.binary("and", self.binary("and", x, y), z))
+        return total
+
     def call(
         self,
         callee: Function | InlineAsm | Value,

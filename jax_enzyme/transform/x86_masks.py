@@ -15,7 +15,7 @@ from collections.abc import Callable
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.values import ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 
 _NEAREST = 4
@@ -29,12 +29,6 @@ def vector(value: Value | T.Type) -> T.VectorType:
     found = value.type if isinstance(value, Value) else value
     assert isinstance(found, T.VectorType)
     return found
-
-
-def each(at: Builder, declarations: Declarations, name: str, *arguments: Value) -> Value:
-    """A call of LLVM's intrinsic of that name on vectors of one type."""
-    kind = arguments[0].type
-    return declarations.invoke(at, f"llvm.{name}.{overload(kind)}", kind, arguments)
 
 
 def _rounds_as_usual(call: I.Call) -> bool:
@@ -117,7 +111,7 @@ def _scattered(at: Builder, declarations: Declarations, match: re.Match[str], ca
 def _rounded(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     """To whole numbers: with digits behind the point (the upper half of the choice) it is refused as it was."""
     x, how, old, mask = call.arguments[:4]
-    return _chosen(at, each(at, declarations, _DIRECTIONS[(int_value(how) or 0) & 7], x), old, mask)
+    return _chosen(at, declarations.call(at, _DIRECTIONS[(int_value(how) or 0) & 7], [x], x.type), old, mask)
 
 
 def _rounds_to_whole(call: I.Call) -> bool:
@@ -129,7 +123,7 @@ def multiplied(at: Builder, declarations: Declarations, match: re.Match[str], ca
     """Products less a third number in even lanes, and plus it in odd ones."""
     x, y, z = call.arguments[:3]
     count = vector(call).count
-    less, more = (each(at, declarations, "fma", x, y, term) for term in (at.unary("fneg", z), z))
+    less, more = (declarations.call(at, "fma", [x, y, term], x.type) for term in (at.unary("fneg", z), z))
     return at.shuffle(less, more, [lane + count * (lane % 2) for lane in range(count)])
 
 
@@ -140,15 +134,8 @@ def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
 
 def _by_bits(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
     """`pternlog`: each bit by a table of the three bits there."""
-    x, y, z, how = call.arguments
-    table, kind = int_value(how) or 0, vector(call)
-    result: Value = zero(kind)
-    ones = ConstantSplat(kind, const_int(kind.element, -1))
-    for place in range(8):
-        if table >> place & 1:
-            terms = [v if place >> shift & 1 else at.binary("xor", v, ones) for v, shift in ((x, 2), (y, 1), (z, 0))]
-            result = at.binary("or", result, at.binary("and", at.binary("and", terms[0], terms[1]), terms[2]))
-    return result
+    *given, how = call.arguments
+    return at.by_table(int_value(how) or 0, given)
 
 
 _TABLE: tuple[tuple[re.Pattern[str], Callable[[I.Call], bool], Lowering], ...] = (

@@ -25,7 +25,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantSplat, InlineAsm, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.transform.rewriting import Change, rewrite
-from jax_enzyme.transform.x86_masks import Lowering, each, gathered, masked_lowering, multiplied, vector
+from jax_enzyme.transform.x86_masks import Lowering, gathered, masked_lowering, multiplied, vector
 
 _PREFIX = "llvm.x86."
 _PER_BLOCK = 16
@@ -131,7 +131,7 @@ def _signs(at: Builder, declarations: Declarations, mask: Value) -> Value:
     if not T.is_float(kind.element):
         return at.icmp("slt", mask, zero(kind))
     ones = ConstantSplat(kind, const_float(kind.element, 1.0))
-    return at.fcmp("olt", each(at, declarations, "copysign", ones, mask), zero(kind))
+    return at.fcmp("olt", declarations.call(at, "copysign", [ones, mask], kind), zero(kind))
 
 
 def _first_lane(at: Builder, first: Value, others: Value) -> Value:
@@ -166,7 +166,7 @@ def _rounded(at: Builder, declarations: Declarations, match: re.Match[str], call
     *others, x, how = call.arguments
     choice = _choice(how)
     name = "rint" if choice & _CURRENT_DIRECTION else _ROUNDINGS[choice & 3]
-    result = each(at, declarations, name, x)
+    result = declarations.call(at, name, [x], x.type)
     return _first_lane(at, result, others[0]) if others else result
 
 

@@ -362,7 +362,10 @@ class Statements:
             case "bfe" if kind == T.I32:
                 return self._field(x, signed)
             case "lop3" if kind == T.I32:
-                return self._table(x)
+                table = V.int_value(x[3])
+                if table is None:
+                    raise Unknown(name)
+                return at.by_table(table, x[:3])
             case _ if name in _PLAIN:
                 return at.binary(name, x[0], x[1])
             case _:
@@ -454,20 +457,6 @@ class Statements:
         right = "ashr" if signed else "lshr"
         bits = at.binary(right, at.binary("shl", at.binary(right, wide, first), above), above)
         return at.select(none, const_int(T.I32, 0), at.cast("trunc", bits, T.I32))
-
-    def _table(self, x: list[Value]) -> Value:
-        """`lop3`: a sum over the rows of the table that have a one."""
-        at, table = self.at, V.int_value(x[3])
-        if table is None:
-            raise Unknown("lop3")
-        total: Value = const_int(T.I32, 0)
-        for row in range(8):
-            if table >> row & 1:
-                bits = [
-                    v if row >> (2 - n) & 1 else at.binary("xor", v, const_int(T.I32, -1)) for n, v in enumerate(x[:3])
-                ]
-                total = at.binary("or", total, at.binary("and", at.binary("and", bits[0], bits[1]), bits[2]))
-        return total
 
 
 _COUNTED = frozenset(("shl", "shr", "bfe"))
