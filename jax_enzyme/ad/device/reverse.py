@@ -20,7 +20,7 @@ from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, 
 from jax_enzyme.ad.emit.nodes import thread_arena
 from jax_enzyme.ad.emit.runtime import defined, load_integer
 from jax_enzyme.ad.facts.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
-from jax_enzyme.ad.facts.copying import copied, whole
+from jax_enzyme.ad.facts.copying import computed_again, whole
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
@@ -109,16 +109,7 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
 def _ask_before_both(sweep: Function, caller: Function) -> None:
     """Who gets past conditions, the lanes tell each other (`ad.device.sums`) when the kernel begins: behind the forward
     sweep, some would ask others that wait for them at a barrier in it. In place."""
-    first = Builder.on_top(caller)
-    made: dict[Value, Value] = {}
-
-    def again(value: Value) -> Value:
-        if not isinstance(value, I.Instruction):
-            return value
-        if value not in made:
-            made[value] = first.insert(copied(value, again, lambda block: block))
-        return made[value]
-
+    again = computed_again(Builder.on_top(caller))
     calls = [i for i in caller.instructions() if isinstance(i, I.CallBase) and i.callee is sweep]
     for ballot in [i for i in sweep.entry.instructions if callee_name(i) == BALLOT]:
         for call in calls:

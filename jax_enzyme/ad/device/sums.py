@@ -33,7 +33,7 @@ from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.shuffles import warp_helper
 from jax_enzyme.ad.emit.partials import added
 from jax_enzyme.ad.emit.runtime import defined
-from jax_enzyme.ad.facts.copying import copied
+from jax_enzyme.ad.facts.copying import MapValue, computed_again
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.threads import Sums
 from jax_enzyme.analysis.objects import MemoryObject, Objects
@@ -343,12 +343,10 @@ class WarpSums(Sums):
             holds = at.binary("and", holds, wanted)
         return holds
 
-    @remembered
-    def _again(self, value: Value) -> Value:
-        """A value of the thread's number, where the sweep begins."""
-        if not isinstance(value, I.Instruction):
-            return value
-        return self._prologue.insert(copied(value, self._again, lambda b: b))
+    @cached_property
+    def _again(self) -> MapValue:
+        """Values of the thread's number, where the sweep begins."""
+        return computed_again(self._prologue)
 
     def _mask(self, at: Builder) -> Value:
         """The lanes of the warp."""

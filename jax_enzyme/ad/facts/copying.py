@@ -75,6 +75,18 @@ def again(instruction: I.Instruction) -> I.Instruction:
     return copied(instruction, lambda v: v, lambda b: b)
 
 
+def computed_again(at: Builder) -> MapValue:
+    """Gives values that need no memory, computed where the builder is, each once."""
+    made: dict[Value, Value] = {}
+
+    def again(value: Value) -> Value:
+        if isinstance(value, I.Instruction) and value not in made:
+            made[value] = at.insert(copied(value, again, lambda block: block))
+        return made.get(value, value)
+
+    return again
+
+
 class CodeCopy:
     """A function's code, written again with more in between: a block for each of `sources`, the entry first, behind
     a `prologue`. `values` leads from what is there to what is written for it. Phis get their operands at the end."""

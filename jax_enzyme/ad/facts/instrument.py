@@ -19,15 +19,15 @@ plan recomputes or tapes those that reverse needs, and dead ones are removed by 
 from __future__ import annotations
 
 from jax_enzyme.ad.facts.causes import DEFECT, NEVER_RETURNS
-from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 from jax_enzyme.transform.rewriting import count_iterations
 
 
@@ -94,28 +94,9 @@ def instrument(source: Function) -> Instrumented:
 
 def clone(source: Function) -> tuple[Function, dict[Value, I.Instruction]]:
     """A deep copy of a function's blocks over the same arguments, and the map back to the source's instructions."""
-    blocks = {b: BasicBlock(name=b.name) for b in source.blocks}
-    values: dict[Value, Value] = {}
-    origin: dict[Value, I.Instruction] = {}
-    for block in source.blocks:
-        for instruction in block.instructions:
-            twin = copied(instruction, lambda v: v, blocks.__getitem__)
-            twin.metadata = list(instruction.metadata)
-            values[instruction] = twin
-            origin[twin] = instruction
-            blocks[block].instructions.append(twin)
-    for twin in origin:
-        assert isinstance(twin, I.Instruction)
-        twin.operands = [v if isinstance(v, Constant) else values.get(v, v) for v in twin.operands]
-    function = Function(
-        T.PTR,
-        source.value_type,
-        arguments=source.arguments,
-        blocks=list(blocks.values()),
-        attributes=source.attributes,
-        name=source.name,
-    )
-    return function, origin
+    blocks, own = Cloner().blocks(source.blocks), source.arguments
+    function = Function(T.PTR, source.value_type, own, blocks, attributes=source.attributes, name=source.name)
+    return function, dict(zip(function.instructions(), source.instructions(), strict=True))
 
 
 def _phi(block: BasicBlock, type_: T.Type, incoming: list[tuple[Value, BasicBlock]], name: str) -> I.Phi:
