@@ -19,9 +19,8 @@ from jax_enzyme.ad.check.tapes import check_emission
 from jax_enzyme.ad.emit.addresses import holds_address
 from jax_enzyme.ad.emit.adjoints import Adjoints
 from jax_enzyme.ad.emit.augment import Around, Augmenter, ForwardSweep
-from jax_enzyme.ad.emit.early_loads import load_before_branches
+from jax_enzyme.ad.emit.early_loads import load_before_branches, load_before_loops
 from jax_enzyme.ad.emit.emission import Forward, Reverse
-from jax_enzyme.ad.emit.loads_in_front import load_before_loops
 from jax_enzyme.ad.emit.lookup import Lookup
 from jax_enzyme.ad.emit.nodes import Nodes, ThreadNodes
 from jax_enzyme.ad.emit.partials import Partials

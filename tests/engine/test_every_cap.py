@@ -113,7 +113,6 @@ ELSEWHERE = {
     "ad.device.sums:_MOST_REGISTERS": "tests/cuda/test_caps.py",
     "ad.device.warps:_DEPTH": "tests/analysis/test_caps.py",
     "ad.emit.early_loads:_MOST_LOADS": _SPEED,
-    "ad.emit.loads_in_front:_MOST_LOADS": _SPEED,
     "ad.emit.nodes:_LIMIT": "where a limit is kept",
     "ad.plan.late_sums:_MOST_APART": _SPEED,
     "ad.plan.tape:_MANY_ROWS": _SPEED,

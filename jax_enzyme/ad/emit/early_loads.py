@@ -1,4 +1,6 @@
-"""What an arm of a branch in an innermost loop loads in reverse moves before the branch, if it is there in any case.
+"""Loads of a reverse sweep are made earlier, where what they read is there in any case: before branches, and loops.
+
+What an arm of a branch in an innermost loop loads moves before the branch.
 
     before    rev.join:  switch i8 %way, label %rev.join.to.other [ i8 1, label %rev.join.to.arm ]
               rev.arm:   %a = load double, ptr %f.shadow.j                     the arm did f[j] += w * (x[i] - x[j])
@@ -12,6 +14,21 @@ A load in an arm is made under a mask where the loop is made vectors: where numb
 or in one place for all iterations, that is a gather. In front of the branch it is a load of a row, or of one number
 before the loop; and what the block before the arm computed of the same numbers is found to be the same. Only the code
 knows that all places are in the buffer, whatever the condition says: to LLVM the iteration numbers are any.
+
+What a loop loads of values that were there in front of it is loaded in front of it.
+
+    before    rev.exit:  br label %rev.latch
+              rev.arm:   %v = load double, ptr %speed.i       the loop around has v = speed[i], this one
+                         %r = fdiv double 1.0, %v             if (near[j] >= 0) s += w[j] / v
+
+    after     rev.exit:  %v = load double, ptr %speed.i
+                         br label %rev.latch
+              rev.arm:   %r = fdiv double 1.0, %v
+
+A value is asked for where reverse needs it, which may be an arm of a loop inside of the one that made it. LLVM knows
+neither that its place is in the buffer whatever the condition says, nor that no adjoint is added to it, and leaves the
+load there, and with it all that is computed of it. The code made the value before it came to the loop, for the same
+iterations of the loops around: so it is at hand in front of the loop as well.
 """
 
 from __future__ import annotations
@@ -19,15 +36,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from jax_enzyme.ad.plan.recipes import Recipes
+from jax_enzyme.ad.plan.taping import block_of
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.extents import ADDRESSES, is_inside
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 _MOST_LOADS = 24
-"""Of one arm: where it is gone through seldom, they are made for nothing."""
+"""Of one arm: where it is gone through seldom, they are made for nothing. In front of one loop: more are not in
+registers, and are loaded again in any case."""
+_CASTS = frozenset("trunc zext sext".split())
 
 
 def load_before_branches(
@@ -113,10 +135,7 @@ def _movable(
                 break
         elif isinstance(instruction, I.CallBase) and not _is_arithmetic(instruction):
             break
-    for instruction in reversed(inside):
-        if instruction in needed and instruction in able:
-            needed.update(instruction.operands)
-    yield from (i for i in inside if i in needed and i in able)
+    yield from _with_addresses(inside, needed & able)
 
 
 def _is_there(access: I.Load | I.Store, join: BasicBlock, recipes: Recipes) -> bool:
@@ -134,3 +153,62 @@ def _is_kept(store: I.Store) -> bool:
 
 def _is_arithmetic(call: I.CallBase) -> bool:
     return callee_name(call).startswith("llvm.") and T.is_float(call.type)
+
+
+def _with_addresses(body: list[I.Instruction], loads: set[Value]) -> Iterator[I.Instruction]:
+    """Some loads of a body, whose addresses can be computed early as well, with what computes these; in order."""
+    needed = reached(loads, lambda v: v.operands if isinstance(v, I.Instruction) else (), set[Value](body).__contains__)
+    yield from (i for i in body if i in needed)
+
+
+def load_before_loops(
+    recipes: Recipes,
+    positions: Mapping[BasicBlock, BasicBlock],
+    values: Mapping[Value, Value],
+    variables: Collection[Value],
+) -> None:
+    """Moves loads of the blocks of a reverse sweep, in place. `positions` says which block of the code each reverses,
+    `values` which value each load is, or which store left it; `variables` hold iteration numbers."""
+    code = recipes.code
+    for loop in sorted(code.loops, key=lambda loop: -loop.depth):
+        inside = dict.fromkeys(block for block, position in positions.items() if position in loop.blocks)
+        entries = [b for b in positions if b not in inside and any(target in inside for target in b.successors)]
+        if len(entries) != 1 or len(entries[0].successors) != 1:
+            continue
+        moved = list(_movable_from_loop(inside, loop, recipes, values, variables))
+        if not 0 < len({values[i] for i in moved if i in values}) <= _MOST_LOADS:
+            continue
+        gone = set(moved)
+        for block in inside:
+            block.instructions = [i for i in block.instructions if i not in gone]
+        entries[0].instructions[-1:-1] = moved
+
+
+def _movable_from_loop(
+    inside: Collection[BasicBlock],
+    loop: Loop,
+    recipes: Recipes,
+    values: Mapping[Value, Value],
+    variables: Collection[Value],
+) -> Iterator[I.Instruction]:
+    """The loads of values that were there in front of a loop, and what their addresses are computed with, in order."""
+    body = [i for block in inside for i in block.instructions]
+    own = set[Value](body)
+    counted = {i.operands[1] for i in body if isinstance(i, I.Store)}
+    able: set[Value] = set()
+    for instruction in body:
+        if isinstance(instruction, I.Load):
+            place = instruction.operands[0]
+            is_number = place in variables and place not in counted
+            is_able = is_number or (instruction in values and _is_before(values[instruction], loop, recipes))
+        else:
+            is_able = instruction.opcode in ADDRESSES or instruction.opcode in _CASTS
+        if is_able and all(operand in able or operand not in own for operand in instruction.operands):
+            able.add(instruction)
+    yield from _with_addresses(body, {i for i in able if i in values})
+
+
+def _is_before(value: Value, loop: Loop, recipes: Recipes) -> bool:
+    """Whether the code has made a value, or has run a store, whenever it comes to a loop."""
+    home = block_of(recipes, value)
+    return home not in loop.blocks and recipes.code.dominators.dominates(home, loop.header)

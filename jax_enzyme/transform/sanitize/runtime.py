@@ -64,7 +64,6 @@ class Runtime:
         self.module = module
         self._declarations = Declarations(module)
         self._texts: dict[str, GlobalVariable] = {}
-        self._places: dict[I.Instruction, Value] = {}
         self._failures: dict[str, int] = {}
 
     @cached_property
