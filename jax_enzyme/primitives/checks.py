@@ -22,8 +22,6 @@ from jax import numpy as jnp
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.primitives.arguments import checked_args
 
-Scalar = Callable[[list[Any]], Any]
-
 _STEPS = {"double": 1e-3, "single": 3e-2}
 _TOLERANCES = {"double": 1e-6, "single": 3e-2}
 
@@ -94,15 +92,17 @@ def check_grads(
     if not moving:
         raise ValueError("no argument is floating-point: there is nothing to differentiate")
     noise = np.random.default_rng(seed)
-    along = [random_like(arrays[i], noise) for i in moving]
-    weighted = _weighted(flat, arrays, moving, noise)
     at: list[Any] = [arrays[i] for i in moving]
-    precision = "double" if all(a.dtype in (jnp.float64, jnp.complex128) for a in at) else "single"
+    along = [random_like(x, noise) for x in at]
+    weighted = _weighted(flat, arrays, moving, noise)
+    precision = "double" if all(x.dtype in (jnp.float64, jnp.complex128) for x in at) else "single"
     comparisons: list[Comparison] = []
     for depth in range(1, order + 1):
         for ways in product(modes, repeat=depth):
-            inner = _along(weighted, along, ways[:-1])
-            value = float(_along(inner, along, ways[-1:])(at))
+            inner = weighted
+            for way in ways[:-1]:
+                inner = inner.derivative(way, along)
+            value = inner.derivative(ways[-1], along)(at)
             comparisons.append(_compared(ways, value, inner, at, along, _STEPS[precision]))
     name = getattr(kernel, "__name__", repr(kernel))
     report = GradientReport(name, tuple(comparisons), tolerance or _TOLERANCES[precision])
@@ -120,58 +120,68 @@ def random_like(like: Any, noise: np.random.Generator) -> jax.Array:
     value = noise.normal(size=like.shape)
     if jnp.issubdtype(like.dtype, jnp.complexfloating):
         value = value + 1j * noise.normal(size=like.shape)
-    return jnp.asarray(value, like.dtype)
+    return jnp.asarray(value.astype(like.dtype))
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """<w, f> as a function of the arguments that move, where `function` is f. Its derivatives are of the same form, so
+    that only numbers that are known are ever weighted: each operation of JAX beside the kernel would be compiled."""
+
+    function: Callable[[list[Any]], list[Any]]
+    weights: list[Any]
+
+    def __call__(self, at: list[Any]) -> float:
+        results = zip(self.weights, self.function(at), strict=True)
+        # The pairing under which JAX's vjp is the transpose of its jvp.
+        return sum(float(np.sum(np.real(_exact(w) * _exact(y)))) for w, y in results)
+
+    def derivative(self, way: str, direction: list[Any]) -> _Weighted:
+        """The derivative along a direction."""
+        if way == "fwd":
+            return _Weighted(lambda at: jax.jvp(self.function, (at,), (direction,))[1], self.weights)
+        return _Weighted(lambda at: jax.vjp(self.function, at)[1](self.weights)[0], direction)
 
 
 def _weighted(
     kernel: Callable[..., Any], args: Sequence[Any], moving: Sequence[int], noise: np.random.Generator
-) -> Scalar:
-    """<w, f> as a function of the arguments that move."""
-    leaves = jax.tree.leaves(kernel(*args))
-    weights = [random_like(y, noise) if jnp.issubdtype(y.dtype, jnp.inexact) else None for y in leaves]
-    if all(w is None for w in weights):
-        raise ValueError("no result is floating-point: there is nothing to differentiate")
+) -> _Weighted:
+    """All floating-point results, with random weights."""
 
-    def weighted(values: list[Any]) -> Any:
+    def function(values: list[Any]) -> list[Any]:
         full = list(args)
         for i, value in zip(moving, values, strict=True):
             full[i] = value
-        results = jax.tree.leaves(kernel(*full))
-        return sum(_inner(w, y) for w, y in zip(weights, results, strict=True) if w is not None)
+        return [y for y in jax.tree.leaves(kernel(*full)) if jnp.issubdtype(y.dtype, jnp.inexact)]
 
-    return weighted
-
-
-def _inner(a: Any, b: Any) -> Any:
-    """The pairing under which JAX's vjp is the transpose of its jvp."""
-    return jnp.sum(jnp.real(a * b))
+    weights = [random_like(y, noise) for y in function([args[i] for i in moving])]
+    if not weights:
+        raise ValueError("no result is floating-point: there is nothing to differentiate")
+    return _Weighted(function, weights)
 
 
-def _along(function: Scalar, direction: list[Any], ways: Sequence[str]) -> Scalar:
-    """The derivative of a scalar function along a direction, once by each way."""
-    for way in ways:
-        function = _forward(function, direction) if way == "fwd" else _reverse(function, direction)
-    return function
+def _exact(array: Any) -> np.ndarray:
+    """Its numbers, in double precision."""
+    found = np.asarray(array)
+    return found.astype(np.result_type(found.dtype, np.float64))
 
 
-def _forward(function: Scalar, direction: list[Any]) -> Scalar:
-    return lambda at: jax.jvp(function, (at,), (direction,))[1]
-
-
-def _reverse(function: Scalar, direction: list[Any]) -> Scalar:
-    return lambda at: sum(_inner(g, d) for g, d in zip(jax.grad(function)(at), direction, strict=True))
+def _moved(x: jax.Array, by: np.ndarray) -> Any:
+    """An array beside x, where x is."""
+    there = (_exact(x) + by).astype(x.dtype)
+    return jax.device_put(there, x.sharding) if x.committed else there
 
 
 def _compared(
-    ways: tuple[str, ...], value: float, inner: Scalar, at: list[Any], along: list[Any], step: float
+    ways: tuple[str, ...], value: float, inner: _Weighted, at: list[Any], along: list[Any], step: float
 ) -> Comparison:
     def central(h: float) -> float:
-        up, down = ([x + sign * h * d for x, d in zip(at, along, strict=True)] for sign in (1, -1))
-        return (float(inner(up)) - float(inner(down))) / (2 * h)
+        up, down = ([_moved(x, sign * h * _exact(d)) for x, d in zip(at, along, strict=True)] for sign in (1, -1))
+        return (inner(up) - inner(down)) / (2 * h)
 
     # Two steps of Richardson's extrapolation: what is left is of sixth order in the step.
     once = [central(step / 2**n) for n in range(3)]
     twice = [(4 * b - a) / 3 for a, b in pairwise(once)]
     difference = (16 * twice[1] - twice[0]) / 15
-    scale = max(abs(value), abs(difference), abs(float(inner(at))), 1e-30)
+    scale = max(abs(value), abs(difference), abs(inner(at)), 1e-30)
     return Comparison(ways, value, difference, abs(value - difference) / scale)
