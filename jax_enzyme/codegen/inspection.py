@@ -1,6 +1,6 @@
 """What there is to say about a kernel and its derivatives, for people: `kernel.inspect(...)` and `jax-enzyme explain`.
 
-`inspect` runs the engine, but compiles nothing; the IR of each function is made when it is asked for.
+The engine runs for what is asked for, and compiles nothing.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
-from jax_enzyme.ad.shortcuts import ExactComparison
+from jax_enzyme.ad.shortcuts import ExactComparison, General
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.gpu.inspection import GpuReport, gpu_report
@@ -21,7 +22,7 @@ from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.display import pages, pictures
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.frontends.program import Program
-from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Vjp
+from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Module, declared_name
 from jax_enzyme.ir.writer import to_text
@@ -58,6 +59,12 @@ class _Job:
             return derived.regular(self.program, self.signature, self.binding, self.options)
         return derived.derived(self.program, self.signature, self.binding, steps, self.options)
 
+    def differentiated(self, step: Step) -> General:
+        return derived.differentiated(self.program, self.signature, self.binding, step, self.options)
+
+    def splits(self, step: Vjp) -> bool:
+        return derived.split(self.program, self.signature, self.binding, step, self.options)
+
     def first_run(self, steps: Derivation) -> ArrayFunction:
         return derived.first_run(self.program, self.signature, self.binding, steps, self.options)
 
@@ -65,9 +72,20 @@ class _Job:
         return derived.sharing(self.program, self.signature, self.binding, steps, self.options)
 
 
+@dataclass(frozen=True)
+class _Reversed:
+    """Reverse mode: the functions that there are, and the report with what the pullback reads, or the refusal."""
+
+    steps: dict[str, Derivation]
+    report: ReverseReport | None
+    refusal: str | None = None
+    reads: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What the engine makes of a kernel for given shapes. `print` it, or leave it at the end of a notebook cell.
+    """What the engine makes of a kernel for given shapes. `print` it, or leave it at the end of a notebook cell. Each
+    part is made when it is asked for.
 
     `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
     has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `comparisons` are
@@ -84,18 +102,88 @@ class Report:
     constants: tuple[tuple[str, int], ...]
     buffers: tuple[Buffer, ...]
     wanted: tuple[bool, ...]
-    calls: tuple[LibraryCall, ...]
-    comparisons: tuple[ExactComparison, ...]
-    copied: tuple[str, ...]
-    forward: str | None
-    reverse: ReverseReport | None
-    refusal: str | None
-    reads: tuple[str, ...]
-    blocks: tuple[tuple[str, str], ...]
-    loops: tuple[tuple[str, str], ...]
-    gpu: GpuReport | None
-    _steps: dict[str, Derivation] = field(compare=False)
     _job: _Job = field(compare=False)
+
+    @cached_property
+    def calls(self) -> tuple[LibraryCall, ...]:
+        return tuple(_calls(self._job.function(()).module, self._rules))
+
+    @cached_property
+    def comparisons(self) -> tuple[ExactComparison, ...]:
+        found = {c for step in (Jvp(self.wanted), self._vjp) for c in self._job.differentiated(step).comparisons}
+        return tuple(sorted(found, key=lambda c: (c.place or "", c.proved)))
+
+    @cached_property
+    def copied(self) -> tuple[str, ...]:
+        return derived.copied_inputs(self._job.program, self._job.signature, self._job.binding, self._job.options)
+
+    @cached_property
+    def forward(self) -> str | None:
+        try:
+            self._job.function((Jvp(self.wanted),))
+        except DifferentiationError as error:
+            return str(error)
+        return None
+
+    @property
+    def reverse(self) -> ReverseReport | None:
+        return self._reversed.report
+
+    @property
+    def refusal(self) -> str | None:
+        return self._reversed.refusal
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self._reversed.reads
+
+    @property
+    def blocks(self) -> tuple[tuple[str, str], ...]:
+        return () if self._job.program.launch is None else self._shared
+
+    @property
+    def loops(self) -> tuple[tuple[str, str], ...]:
+        return self._shared if self._job.program.launch is None else ()
+
+    @cached_property
+    def gpu(self) -> GpuReport | None:
+        job = self._job
+        if job.program.launch is None or shared_by_threads(job.signature.formals) is not None:
+            return None
+        return gpu_report(job.program, job.signature, job.binding, job.options, self._vjp)
+
+    @property
+    def _rules(self) -> Rules:
+        return rules_of(self._job.function(()).module)
+
+    @cached_property
+    def _vjp(self) -> Vjp:
+        return Vjp(self.wanted, tuple(b.is_floating and b.is_result for b in self.buffers))
+
+    @cached_property
+    def _reversed(self) -> _Reversed:
+        step, base = self._vjp, self._job.differentiated(self._vjp).function
+        try:
+            report = reverse_report(base, step, self._rules, Choices.of(self._job.options))
+            if not self._job.splits(step):
+                self._job.function((step,))
+                return _Reversed({"vjp": (step,)}, report)
+            pullback: Derivation = (Pullback(step.wanted, step.seeded),)
+            reads = tuple(b.name for b in self._job.function(pullback).buffers if b.role in ("initial", "final"))
+        except DifferentiationError as error:
+            return _Reversed({}, None, str(error))
+        return _Reversed(
+            {"augmented": (Augmented(step.wanted, step.seeded),), "pullback": pullback}, report, reads=reads
+        )
+
+    @cached_property
+    def _steps(self) -> dict[str, Derivation]:
+        forward: dict[str, Derivation] = {"jvp": (Jvp(self.wanted),)} if self.forward is None else {}
+        return {"primal": (), **forward, **self._reversed.steps}
+
+    @cached_property
+    def _shared(self) -> tuple[tuple[str, str], ...]:
+        return tuple((name, verdict) for name, s in self._steps.items() for verdict in self._job.sharing(s))
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -221,59 +309,10 @@ def inspect(
 ) -> Report:
     """The report on a specialised kernel; `wrt` names the inputs whose cotangents are asked for (None: all)."""
     job = _Job(program, signature, binding, options or Options())
-    kernel = job.function(())
-    wanted = tuple(b.is_floating and b.is_input and (wrt is None or b.name in wrt) for b in kernel.buffers)
-    seeded = tuple(b.is_floating and b.is_result for b in kernel.buffers)
-    steps: dict[str, Derivation] = {"primal": ()}
-    rules = rules_of(kernel.module)
-    forward = _refusal(job, Jvp(wanted))
-    if forward is None:
-        steps["jvp"] = (Jvp(wanted),)
-    reverse, refusal, reads = None, None, ()
-    ahead, base = (
-        derived.differentiated(program, signature, binding, step, options)
-        for step in (Jvp(wanted), Vjp(wanted, seeded))
-    )
-    try:
-        reverse = reverse_report(base.function, Vjp(wanted, seeded), rules, Choices.of(job.options))
-        if derived.split(program, signature, binding, Vjp(wanted, seeded), options):
-            steps |= {"augmented": (Augmented(wanted, seeded),), "pullback": (Pullback(wanted, seeded),)}
-            reads = tuple(b.name for b in job.function(steps["pullback"]).buffers if b.role in ("initial", "final"))
-        else:
-            steps["vjp"] = (Vjp(wanted, seeded),)
-            job.function(steps["vjp"])
-    except DifferentiationError as error:
-        reverse, refusal = None, str(error)
-        steps = {name: s for name, s in steps.items() if name in ("primal", "jvp")}
-    shared = tuple((name, verdict) for name, s in steps.items() for verdict in job.sharing(s))
-    on_gpus = program.launch is not None and shared_by_threads(signature.formals) is None
-    return Report(
-        program.symbol,
-        program.source_name,
-        tuple(sorted(binding.constants.items())),
-        kernel.buffers,
-        wanted,
-        tuple(_calls(kernel.module, rules)),
-        tuple(sorted({*ahead.comparisons, *base.comparisons}, key=lambda c: (c.place or "", c.proved))),
-        derived.copied_inputs(program, signature, binding, options),
-        forward,
-        reverse,
-        refusal,
-        reads,
-        () if program.launch is None else shared,
-        shared if program.launch is None else (),
-        gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)) if on_gpus else None,
-        steps,
-        job,
-    )
-
-
-def _refusal(job: _Job, step: Jvp) -> str | None:
-    try:
-        job.function((step,))
-    except DifferentiationError as error:
-        return str(error)
-    return None
+    buffers = job.function(()).buffers
+    wanted = tuple(b.is_floating and b.is_input and (wrt is None or b.name in wrt) for b in buffers)
+    constants = tuple(sorted(binding.constants.items()))
+    return Report(program.symbol, program.source_name, constants, buffers, wanted, job)
 
 
 def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
