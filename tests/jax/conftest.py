@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import jax
@@ -27,6 +27,23 @@ def stand_in(splits: bool) -> StandIn:
     return StandIn({e.symbol: e.body for e in EXAMPLES}, splits)
 
 
+@cache
+def in_jax(example: Example) -> Callable[..., Any]:
+    """One for all subjects: what JAX has traced and compiled is known by the function."""
+    signature = parse(example.signature, example.order)
+
+    @jax.jit
+    def function(*args: Any) -> Any:
+        args = tuple(jnp.asarray(a) for a in args)
+        given = {p.name: a for p, a in zip(signature.caller_params, args, strict=True)}
+        dims = solve(signature, {name: tuple(a.shape) for name, a in given.items()})
+        found = example.body(jnp, **dims, **given)
+        out = tuple(found[r.name] for r in signature.results)
+        return out[0] if len(out) == 1 else out
+
+    return function
+
+
 @dataclass(frozen=True)
 class Subject:
     """A kernel under test, the same function in jax.numpy, and arguments for both."""
@@ -40,19 +57,10 @@ class Subject:
     def floats(self) -> tuple[int, ...]:
         return self.example.floats
 
-    @cached_property
+    @property
     def expected(self) -> Callable[..., Any]:
         """The function in jax.numpy, as one program and not operation by operation."""
-        return jax.jit(self._in_jax)
-
-    def _in_jax(self, *args: Any) -> Any:
-        signature = self.kernel.signature
-        args = tuple(jnp.asarray(a) for a in args)
-        given = {p.name: a for p, a in zip(signature.caller_params, args, strict=True)}
-        dims = solve(signature, {name: tuple(a.shape) for name, a in given.items()})
-        found = self.example.body(jnp, **dims, **given)
-        out = tuple(found[r.name] for r in signature.results)
-        return out[0] if len(out) == 1 else out
+        return in_jax(self.example)
 
     def other_args(self, seed: int) -> tuple[Any, ...]:
         return self.example.args(np.random.default_rng(seed))
