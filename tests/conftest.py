@@ -12,6 +12,8 @@ import jax
 import pytest
 from hypothesis import Phase, settings
 
+from tests.support.xla import compile_without_optimising
+
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_num_cpu_devices", 8)  # here, as libraries under test make a client when they are imported
@@ -31,19 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # What XLA makes of the programs around kernels runs once here, and to optimise it took a fifth of the tests of JAX.
-    # On the newest JAX, where every sixth row runs, it is optimised as users have it; so are programs that tests start.
-    every = config.getoption("--one-row-in") == 1
-    jax.config.update("jax_disable_most_optimizations", every)
-    if every and jax.__version_info__ < (0, 11):  # XLA ends the process where it does not know a flag
-        _tell_xla("--xla_cpu_use_fusion_emitters=false")  # half of the time of each compilation
-
-
-def _tell_xla(flag: str) -> None:
-    """For this process: it reads its environment when it first compiles."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XLA_FLAGS", flag, prepend=" ")
-        jax.jit(lambda: 0.0)()
+    # On the newest JAX, where every sixth row runs, programs are optimised as users have it; so are those of processes
+    # that tests start.
+    if config.getoption("--one-row-in") == 1:
+        compile_without_optimising()
 
 
 _BEGAN = time.monotonic()

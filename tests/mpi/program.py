@@ -13,6 +13,7 @@ from jax import lax
 from jax import numpy as jnp
 
 import jax_enzyme as je
+from tests.support.xla import compile_without_optimising
 
 jax.config.update("jax_enable_x64", True)
 
@@ -413,6 +414,7 @@ OTHERS = {
 
 def main() -> None:
     library, include, how, *names = sys.argv[1:]
+    compile_without_optimising()
     processes = Processes(library, include, how == "compile")
     for name in names:
         try:
