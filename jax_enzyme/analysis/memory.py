@@ -69,6 +69,7 @@ from jax_enzyme.analysis.points_to_sets import (
     MANY_STORED,
     NOWHERE,
     Place,
+    addresses_within,
     anywhere,
     arithmetic,
     as_number,
@@ -484,7 +485,8 @@ class PointsTo:
         match cast.opcode:
             case "inttoptr" if not self.of(operand) and int_value(operand) is None:
                 self._work.read(_SETTLED)
-                return {self.unknown: ANYWHERE} if self._is_settled else self._place(operand)
+                is_lost = self._is_settled and not addresses_within(operand)
+                return {self.unknown: ANYWHERE} if is_lost else self._place(operand)
             case "ptrtoint" | "ptrtoaddr" if is_number(self._place(operand)):
                 # Null, as far as is known; or another number that is no address, which nobody notes in memory.
                 self._work.read(_SETTLED)

@@ -31,7 +31,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Poison, Undef, Value
+from jax_enzyme.ir.values import ConstantInt, Poison, Undef, Value
 
 Place = dict[MemoryObject | None, Offsets]
 """The offsets in each object that a value may lead to; under None what it is as a plain integer."""
@@ -174,6 +174,26 @@ def taken_from(part: I.ExtractValue) -> list[Value] | None:
             case I.CallBase() if is_defined_call(whole):
                 wholes.add(cast(Function, whole.callee).returned())
             case Poison() | Undef():
+                pass
+            case _:
+                return None
+    return found
+
+
+def addresses_within(number: Value) -> list[Value] | None:
+    """The pointers that an integer is an address of, moved on or aligned: `(long)p + 7 & ~7`; None where it may be
+    another number."""
+    found: list[Value] = []
+    sums = Reached[Value]([number])
+    for item in sums:
+        match item:
+            case I.Cast(opcode="ptrtoint" | "ptrtoaddr", operands=[pointer]):
+                found.append(pointer)
+            case I.BinaryOp(opcode="add" | "sub" | "and" | "or", operands=[base, ConstantInt()]):
+                sums.add([base])
+            case I.Phi() | I.Select() | I.Freeze():
+                sums.add(I.merged(item))
+            case ConstantInt(value=0) | Poison() | Undef():
                 pass
             case _:
                 return None

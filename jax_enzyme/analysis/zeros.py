@@ -31,6 +31,7 @@ from jax_enzyme.analysis.objects import (
     is_memory_free,
     is_near_null,
 )
+from jax_enzyme.analysis.points_to_sets import addresses_within
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -107,6 +108,8 @@ class Zeros:
                 return I.merged(value)
             case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
                 return value.operands[:1]
+            case I.Cast(opcode="inttoptr", operands=[number]):
+                return addresses_within(number) or None
             case Argument():
                 return self._given.get(value)
             case I.Load(operands=[address]) if not self._points_to.of(address):

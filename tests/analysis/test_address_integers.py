@@ -7,6 +7,7 @@ import pytest
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to
 from jax_enzyme.analysis.memo import Memo
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.ir.reader import parse
 
 COUNTED = """
@@ -111,3 +112,31 @@ def test_numbers_that_are_kept_as_pointers_may_be_any() -> None:
     points_to = PointsTo(module, module.functions["f"])
     found = next(i for i in points_to.root.instructions() if i.name == "found")
     assert {o.site for o in points_to.of(found)} == set(points_to.root.arguments)
+
+
+ARENAS = """
+define void @f(ptr %x, ptr %y, i64 %n) {
+entry:
+  %arena = alloca ptr, align 8
+  store ptr null, ptr %arena, align 8
+  %held = load ptr, ptr %arena, align 8
+  %number = ptrtoint ptr %held to i64
+  %past = add i64 %number, 7
+  %aligned = and i64 %past, -8
+  %room = inttoptr i64 %aligned to ptr
+  %next = getelementptr i8, ptr %room, i64 %n
+  %sum = add i64 %aligned, %n
+  %other = inttoptr i64 %sum to ptr
+  ret void
+}
+"""
+
+
+def test_what_is_aligned_by_a_mask_leads_where_it_led_before_and_be_it_nowhere() -> None:
+    """An allocator of a library that the program gives no memory: what it would hand out lies in none."""
+    module = parse(ARENAS)
+    points_to = PointsTo(module, module.functions["f"])
+    found = {i.name: i for i in points_to.root.instructions()}
+    assert not points_to.of(found["room"])
+    assert Zeros(points_to).is_null(found["next"])
+    assert points_to.of(found["other"]) == {points_to.unknown}, "a number may be an address"
