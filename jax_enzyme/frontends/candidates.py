@@ -12,10 +12,15 @@ from pathlib import Path
 from jax_enzyme.frontends.definitions import PASTING, headers_with, parts
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.runtime_library import provides
-from jax_enzyme.frontends.spelling import OF_THE_LINKER, Spelling, spelling
+from jax_enzyme.frontends.spelling import OF_THE_LINKER, Spelling, spelling, written
+from jax_enzyme.frontends.symbols import nearest
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.table import standard
 
+_FEW = 8
+"""Of so many units it is cheap to see all that they define."""
+_MOST_PASTED = 3
+"""Of more words macros paste no name together that nobody finds by parts of it: the letters of a text make any name."""
 _SCOPED = ("c++", "cuda")
 """Languages whose functions are written with their classes, or inside of them."""
 _TYPE = re.compile(rb"\b(?!const\b)[A-Za-z_]\w*\b(?!::)")
@@ -55,6 +60,16 @@ def may_be_renamed(unit: Unit, name: str) -> bool:
 def may_paste(unit: Unit) -> bool:
     """Whether macros of a unit make names of several words."""
     return unit.mentioned is not None and PASTING in unit.mentioned
+
+
+def may_have(unit: Unit, symbol: str) -> bool:
+    """Whether code that is made of a unit may have a function at all: its text has the name, or one that it includes,
+    or macros may make it, or the text does not tell."""
+    name = (spelling(symbol) if symbol.isidentifier() else written(symbol)).name.lower()
+    words = unit.words if name.isidentifier() else None
+    if words is None or not words.isdisjoint(_spelt(name)) or may_define(unit, name):
+        return True
+    return PASTING in words and 1 < _pieces(name, words) <= _MOST_PASTED
 
 
 def _has_whole_names(unit: Unit) -> bool:
@@ -116,6 +131,13 @@ class Candidates:
         named = [place for place in found if self._units[place].named]
         for places in (named, self._within(found, asked), found):
             yield [self._units[place] for place in sorted(places)]
+
+    def near(self, name: str) -> Sequence[Unit]:
+        """The units that are likely to define what is called nearly like a name that nobody has; all where none is, or
+        there are few."""
+        places = {place for near in nearest(name, self._by_name) for place in self._by_name[near]}
+        few = len(self._units) <= _FEW
+        return self._units if few or not places else [self._units[place] for place in sorted(places)]
 
     def having(self, symbols: Iterable[str], done: Container[Unit] = ()) -> list[Unit]:
         """The units that may define any of some symbols, in their order, but those that are done: where any are left

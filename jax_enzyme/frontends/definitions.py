@@ -105,7 +105,23 @@ def mentioned(source: Source, flags: Sequence[str], texts: Texts) -> frozenset[s
     flags; `##` among them where macros paste. None where names are not made of such words, as in C++."""
     if source.lang not in ("c", "fortran") or any(flag.startswith(_HIDDEN) for flag in flags):
         return None
-    return frozenset(_word_set(" ".join(flags))).union(*(text.words for text in texts.of(source, flags)))
+    return _words(texts.of(source, flags), flags)
+
+
+def every_word(source: Source, flags: Sequence[str], texts: Texts) -> frozenset[str] | None:
+    """All words, in lower case, of a source, of what it includes that is no library's, and of the flags; None where
+    what it defines may be called otherwise: there is text that is not looked at, or Fortran's preprocessor joins
+    words."""
+    if source.lang not in ("c", "c++", "fortran") or any(flag.startswith(_HIDDEN) for flag in flags):
+        return None
+    found = texts.of(source, flags)
+    if source.lang == "fortran" and any("#" in text.text for text in found):
+        return None
+    folders = tuple(_folders(flags)) if source.lang == "c++" else ()
+    beside = (folder / name for text in found for name in text.of_folders for folder in folders)
+    if _includes_unseen(found, flags) or any(map(Path.is_file, beside)):
+        return None
+    return _words(found, flags)
 
 
 def renamed(source: Source, flags: Sequence[str], texts: Texts) -> Mapping[str, frozenset[str]]:
@@ -196,9 +212,9 @@ class Texts:
         texts = self.of(source, flags) if source.lang in ("c", "c++") else []
         if not any(PASTING in text.text for text in texts):
             return frozenset()
-        of_flags = _word_set(" ".join(flags))
         if all_words:
-            return of_flags.union(*(text.words for text in texts))
+            return _words(texts, flags)
+        of_flags = _words((), flags)
         given: dict[str, frozenset[str]] = {}
         for name, words in (call for text in texts for call in text.at_definitions):
             given[name] = words | given.get(name, frozenset())
@@ -208,6 +224,11 @@ class Texts:
 
         pasting = (given.keys() & of_flags) | (given.keys() & _that_lead_to(PASTING, texts))
         return frozenset(reached(of_flags.union(*({name, *given[name]} for name in pasting)), put_for))
+
+
+def _words(texts: Collection[_Text], flags: Sequence[str]) -> frozenset[str]:
+    """All words, in lower case, of texts and flags."""
+    return _word_set(" ".join(flags)).union(*(text.words for text in texts))
 
 
 def _that_lead_to(word: str, texts: Collection[_Text]) -> set[str]:

@@ -14,7 +14,7 @@ from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.cargo import MANIFEST, crates, needs_cargo, package_of
 from jax_enzyme.frontends.compile_commands import NAME, Commands, Ways, read_commands
-from jax_enzyme.frontends.definitions import Texts, bound, included, likely, mentioned, renamed
+from jax_enzyme.frontends.definitions import Texts, bound, every_word, included, likely, mentioned, renamed
 from jax_enzyme.frontends.fortran_parts import in_parts
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
 from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path, where_it_may_be
@@ -65,6 +65,11 @@ class Unit:
     def mentioned(self) -> frozenset[str] | None:
         """All words of the source and of what it includes, None where these do not tell what it defines."""
         return mentioned(self.source, self.flags, self.texts)
+
+    @cached_property
+    def words(self) -> frozenset[str] | None:
+        """The same in C++ too, and None where what it defines may be called otherwise."""
+        return every_word(self.source, self.flags, self.texts)
 
     @cached_property
     def renamed(self) -> Mapping[str, frozenset[str]]:

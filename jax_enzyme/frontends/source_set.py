@@ -31,6 +31,7 @@ from jax_enzyme.frontends.candidates import (
     may_be_renamed,
     may_bind,
     may_define,
+    may_have,
     may_paste,
     may_rename,
     plain,
@@ -231,9 +232,9 @@ class SourceSet:
             return found
         self._raise_failure(written(symbol).name.lower())
         meant: list[str] = []
-        made = self._instance(symbol, meant, self.units)
-        if made is not None:
+        if made := self._instance(symbol, meant, self.units):
             return made
+        self._compile(self._candidates.near(written(symbol).name.lower()))
         for one in self._compiled():
             for flags in one.unit.ways:
                 other = self._one(one.unit, flags)
@@ -335,7 +336,7 @@ class SourceSet:
         renaming = (unit for unit in self.units if unit in self._done and may_be_renamed(unit, asked))
         if found := self._instance(symbol, [], renaming):
             return found
-        while found is None and (waiting := self._waiting()):
+        while found is None and (waiting := [unit for unit in self._waiting() if may_have(unit, symbol)]):
             self._compile(with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
         return found
@@ -356,7 +357,7 @@ class SourceSet:
         """A function that units do not emit by themselves, or under another name: of a template, static and unused, or
         renamed by a macro. None where none has it; `meant` is then what the compiler thinks is meant."""
         name = written(symbol).name.encode()
-        able = [unit for unit in units if unit.source.lang in ("c", "c++", "cuda")]
+        able = [unit for unit in units if unit.source.lang in ("c", "c++", "cuda") and may_have(unit, symbol)]
         for unit in sorted(able, key=lambda unit: name not in unit.source.contents):
             done = self._done.get(unit)
             asked = instance(done.unit if isinstance(done, Compiled) else unit, symbol)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from jax_enzyme.errors import CompileError
@@ -15,6 +15,7 @@ _DEFINE = re.compile(r'^define (?P<words>[^@]*)@(?:"(?P<quoted>[^"]*)"|(?P<plain
 _NOT_OURS = frozenset(
     {"internal", "private", "linkonce", "linkonce_odr", "weak_odr", "available_externally"}
 )  # weak_odr and linkonce are instances of templates and inline functions
+_NEAR = 5
 _LISTED = 12
 
 
@@ -67,11 +68,7 @@ def not_found(symbol: str, external: Sequence[str], meant: Sequence[str], place:
     """What is said where no function is meant, of those that are `external`; `meant` is what a compiler has found in
     the text."""
     by_name = {n: name for name in external for n in (name, spelling(name).name, str(spelling(name)))}
-    # Macros that rename the functions of a library put its name before theirs, or are not defined.
-    asked = symbol.lower()
-    near = [n for n in by_name if n.lower().endswith(f"_{asked}") or asked.endswith(f"_{n.lower()}")][:5]
-    near = near or difflib.get_close_matches(symbol, by_name, 5, 0.5)
-    near = near or difflib.get_close_matches(spelling(symbol).name.rpartition("::")[2], by_name, 5, 0.5)
+    near = nearest(symbol, by_name) or nearest(spelling(symbol).name.rpartition("::")[2], by_name)
     if meant and not near:
         return CompileError(f"the symbol `{symbol}` is not in the source", place, f"did you mean `{meant[0]}`?")
     places = list(dict.fromkeys(by_name[n] for n in near))
@@ -85,6 +82,14 @@ def not_found(symbol: str, external: Sequence[str], meant: Sequence[str], place:
         f"{place}; {what}",
         f"did you mean `{_usable(places[0], external)}`?" if places else hint(lang),
     )
+
+
+def nearest(symbol: str, names: Collection[str]) -> list[str]:
+    """The names most like what somebody asks for."""
+    # Macros that rename the functions of a library put its name before theirs, or are not defined.
+    asked = symbol.lower()
+    found = [n for n in names if n.lower().endswith(f"_{asked}") or asked.endswith(f"_{n.lower()}")]
+    return found[:_NEAR] or difflib.get_close_matches(symbol, names, _NEAR, 0.5)
 
 
 def generic_name(symbol: str, procedures: Sequence[str], defined: Sequence[str], place: str) -> CompileError:

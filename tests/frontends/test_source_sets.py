@@ -640,6 +640,22 @@ def test_sources_that_do_not_compile_are_not_said_to_define_nothing(
     assert "step.c" in str(caught.value)
 
 
+@pytest.mark.parametrize("suffix", ["c", "cpp", "f90"])
+def test_a_name_that_is_mistyped_compiles_only_what_is_called_nearly_so(
+    write: Write, tmp_path: Path, suffix: str
+) -> None:
+    """What is far from it does not compile here, and nobody notices."""
+    far = {f"f{i}__{suffix}": f"this is no program, {'#' if suffix != 'f90' else ''}{i}\n" for i in range(12)}
+    near = "double area_of(double r) { return 3 * r * r; }\n"
+    if suffix == "f90":
+        near = "function area_of(r)\n  real(8) :: r, area_of\n  area_of = 3 * r * r\nend function\n"
+    write(**{f"area__{suffix}": near}, **far)
+    with pytest.raises(CompileError, match="`area_off` is not in the source") as caught:
+        load(str(tmp_path), "area_off")
+    assert "not compile" not in str(caught.value)
+    assert caught.value.remedy == "did you mean `area_of`?"
+
+
 def test_another_language_than_lang_says(write: Write) -> None:
     paths = write(step__c=STEP, half__f90="end\n")
     with pytest.raises(CompileError, match=r'lang="c", and by its name this source is fortran') as caught:
