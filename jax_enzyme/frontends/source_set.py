@@ -327,15 +327,14 @@ class SourceSet:
 
     def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
         """What defines a function among all units, and its symbol."""
-        asked, found = written(symbol).name.lower(), None
+        asked = written(symbol).name.lower()
         for units in self._candidates.defining(written(symbol)):
             self._compile(units)
             if (found := self._find(symbol)) is not None:
                 return found
         self._raise_failure(asked)
         renaming = (unit for unit in self.units if unit in self._done and may_be_renamed(unit, asked))
-        if found := self._instance(symbol, [], renaming):
-            return found
+        found = self._instance(symbol, [], renaming)
         while found is None and (waiting := [unit for unit in self._waiting() if may_have(unit, symbol)]):
             self._compile(with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
