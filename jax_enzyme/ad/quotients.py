@@ -211,15 +211,14 @@ class _Equal:
 
 
 def _keep_zero(original: I.Instruction, index: int, block: BasicBlock, equal: _Equal) -> None:
-    instruction = equal.copies[original]
-    assert isinstance(instruction, I.Instruction)
-    at, other = Builder(BasicBlock()), instruction.operands[index]
+    instruction, here = equal.copies[original], equal.copies[block]
+    assert isinstance(instruction, I.Instruction) and isinstance(here, BasicBlock)
+    at, other = Builder.before(here, instruction), instruction.operands[index]
     divides = instruction.opcode == "fdiv"
     bad = at.binary("and", equal.build(at), _is_no_divisor(at, other) if divides else _is_not_finite(at, other))
     for n, operand in enumerate(instruction.operands[:2]):
         instead = const_float(operand.type, 1.0 if divides and n == index else 0.0)
         instruction.operands[n] = at.select(bad, instead, operand)
-    _insert(at, block, instruction, equal)
 
 
 def _is_no_divisor(at: Builder, value: Value) -> Value:
@@ -235,10 +234,3 @@ def _known(comparison: Value) -> Value:
     assert isinstance(comparison, I.Instruction)
     comparison.metadata = [*comparison.metadata, KNOWN]
     return comparison
-
-
-def _insert(at: Builder, block: BasicBlock, instruction: I.Instruction, equal: _Equal) -> None:
-    here = equal.copies[block]
-    assert isinstance(here, BasicBlock)
-    index = here.instructions.index(instruction)
-    here.instructions[index:index] = at.block.instructions

@@ -192,7 +192,7 @@ class _Loading:
     def _again_in(self, loop: Loop, phi: I.Phi, marks: Marks) -> Value | None:
         """The value of a phi in an iteration, by what is known without the one before; None where that is not so. What
         is computed for it is at the start of the header."""
-        (start, later), at = _ways(phi, loop), Builder(BasicBlock())
+        (start, later), at = _ways(phi, loop), Builder.behind_phis(loop.header)
         place, first = None, None
         if self._is_inside(later, loop):
             place = self._place(loop, phi, marks)
@@ -207,8 +207,6 @@ class _Loading:
         value = later if place is None else self._load(phi, loop, place, at)
         if first is not None:
             value = at.select(first, start, value)
-        index = len(phis(loop.header))
-        loop.header.instructions[index:index] = at.block.instructions
         return value
 
     def _first(self, loop: Loop, at: Builder) -> Value | None:

@@ -48,14 +48,12 @@ def drop_guards(root: Function, blocks: Collection[BasicBlock]) -> None:
     for found in [f for block in blocks for f in _guarded(block)]:
         if found.both in replaced:
             continue
-        at = Builder(BasicBlock())
+        at = Builder.before(home[found.both], found.both)
         candidate, best = found.choice.operands[1:]
         other = at.select(found.guard, candidate, worst(candidate.type, found.relation))
         compare = at.fcmp if T.is_float(candidate.type) else at.icmp
         found.choice.operands[1] = other
         replaced[found.both] = compare(found.relation, other, best)
-        place = home[found.both].instructions
-        place[place.index(found.both) : place.index(found.both)] = at.block.instructions
     replace_operands((i for b in root.blocks for i in b.instructions), replaced)
 
 

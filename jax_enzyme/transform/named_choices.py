@@ -88,12 +88,10 @@ def note_choices(module: Module, root: Function) -> None:
             before, latch = loop.preheader, loop.latches[0]
             assert before is not None
             any_ = I.Phi(T.I8, "phi", [const_int(T.I8, 0)], targets=[before])
-            at = Builder(BasicBlock())
+            at = Builder.before(home[chosen], chosen)
             both = (any_ if v is leader.start else const_int(T.I8, 1) for v in chosen.operands[1:])
             any_.add(at.select(chosen.operands[0], *both), latch)
             loop.header.instructions.insert(0, any_)
-            block = home[chosen].instructions
-            block[block.index(chosen) : block.index(chosen)] = at.block.instructions
 
 
 def _marked(module: Module, root: Function) -> Iterator[Loop]:

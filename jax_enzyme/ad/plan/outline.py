@@ -274,9 +274,8 @@ def _whole(module: Module, segment: Function) -> Function:
 
 def _replace(function: Function, parts: _Loop, whole: Function) -> None:
     """Puts a call in the place of the loop, and behind it ways to the loop's exits."""
-    top = Builder(BasicBlock())
+    top = Builder.on_top(function)
     slots = [top.alloca(phi.type) for phi in (*parts.phis, *parts.live_out)]
-    function.entry.instructions[:0] = top.block.instructions
     before = parts.preheader
     before.instructions.pop()
     builder = Builder(before)

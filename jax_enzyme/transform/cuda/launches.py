@@ -392,7 +392,7 @@ def _lowered(
 
 def _copy_structures(module: Module, kernel: Function) -> None:
     """A structure by value that a kernel may change is each thread's own: it starts with a copy."""
-    at = Builder(V.BasicBlock())
+    at = Builder.on_top(kernel)
     copies: dict[V.Value, V.Value] = {}
     sizes: dict[V.Value, int] = {}
     for argument in kernel.arguments:
@@ -405,7 +405,6 @@ def _copy_structures(module: Module, kernel: Function) -> None:
     for argument, copy in copies.items():
         size = const_int(T.I64, sizes[argument])
         Declarations(module).memory(at, "memcpy", copy, argument, size)
-    kernel.entry.instructions[0:0] = at.block.instructions
 
 
 def _may_change(kernel: Function, argument: V.Value) -> bool:
