@@ -140,7 +140,7 @@ def _apart(found: list[Candidate]) -> list[Candidate]:
     """The best candidate, and others that save something, none inside another."""
     chosen: list[Candidate] = []
     for candidate in found:
-        overlaps = any(not c.loop.blocks.isdisjoint(candidate.loop.blocks) for c in chosen)
+        overlaps = any(c.loop.blocks & candidate.loop.blocks for c in chosen)
         if not overlaps and (not chosen or candidate.saving > 0):
             chosen.append(candidate)
     return chosen

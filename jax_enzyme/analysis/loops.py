@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from jax_enzyme.analysis.cfg import Cfg
@@ -20,14 +21,15 @@ Edge = tuple[BasicBlock, BasicBlock]
 class Loop:
     """A natural loop: every block from which a back edge to `header` can be reached without passing `header`.
 
-    Back edges to one header make one loop. `blocks` contains those of the loops inside. `latches` are the sources of
-    the back edges; `preheader` is the only predecessor outside, where there is just one and it goes nowhere else.
-    `exiting` are blocks inside with a successor outside, `exits` those successors, `exit_edges` the edges; all in
-    reverse post-order. `depth` is 1 for an outermost loop.
+    Back edges to one header make one loop. `blocks` contains those of the loops inside, in the order of control: what
+    is found in them must not depend on where they lie in memory. `latches` are the sources of the back edges;
+    `preheader` is the only predecessor outside, where there is just one and it goes nowhere else. `exiting` are blocks
+    inside with a successor outside, `exits` those successors, `exit_edges` the edges; all in reverse post-order.
+    `depth` is 1 for an outermost loop.
     """
 
     header: BasicBlock
-    blocks: set[BasicBlock]
+    blocks: AbstractSet[BasicBlock]
     latches: list[BasicBlock]
     parent: Loop | None = None
     children: list[Loop] = field(default_factory=list)
@@ -136,8 +138,8 @@ class Loops:
         return iter(self.all)
 
     def blocks(self, loop: Loop) -> list[BasicBlock]:
-        """The blocks of a loop in the order of control, in time for them alone."""
-        return sorted(loop.blocks, key=self.cfg.index.__getitem__)
+        """The blocks of a loop, to go through while it changes."""
+        return list(loop.blocks)
 
     @cached_property
     def home(self) -> Mapping[I.Instruction, tuple[BasicBlock, int]]:
@@ -170,5 +172,6 @@ class Loops:
     __str__ = describe
 
 
-def _body(cfg: Cfg, header: BasicBlock, latches: list[BasicBlock]) -> set[BasicBlock]:
-    return {header, *reached(latches, cfg.reachable_preds, lambda block: block is not header)}
+def _body(cfg: Cfg, header: BasicBlock, latches: list[BasicBlock]) -> AbstractSet[BasicBlock]:
+    found = {header, *reached(latches, cfg.reachable_preds, lambda block: block is not header)}
+    return dict.fromkeys(sorted(found, key=cfg.index.__getitem__)).keys()

@@ -444,7 +444,9 @@ class _Job:
         regular = engine().keep_restored_places(regular) if self.steps else regular
         shared, verdicts = engine().share_marked_loops(regular)
         together = self._in_lockstep(regular, lambda f: f)
-        if together is not regular and (also := engine().share_marked_loops(together))[1] == verdicts:
+        if together is not regular and _are_shared((also := engine().share_marked_loops(together))[1]) == _are_shared(
+            verdicts
+        ):
             return also
         return (function if shared is regular else shared), verdicts
 
@@ -473,6 +475,10 @@ class _Job:
     def before_all(self) -> _Job:
         """The kernel itself."""
         return replace(self, steps=())
+
+
+def _are_shared(verdicts: tuple[str, ...]) -> list[bool]:
+    return [verdict.endswith(engine().SHARED) for verdict in verdicts]
 
 
 def predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...]:

@@ -82,6 +82,7 @@ def test_loops(edges: list[list[int]]) -> None:
     cfg = Cfg(function_of(edges))
     dominators = Dominators(cfg)
     loops = Loops(cfg, dominators)
+    assert all(list(loop.blocks) == [b for b in cfg.rpo if b in loop] for loop in loops)
     back = [(a, b) for a in cfg.rpo for b in cfg.succs[a] if dominators.dominates(b, a)]
     assert {loop.header for loop in loops} == {b for _, b in back}
     for loop in loops:
