@@ -1,10 +1,14 @@
-// Calls that run with checks: who watches their time limits, and what Ctrl-C does to them.
+// Calls that run with checks: who watches their time limits, and what Ctrl-C does to them. Calls that may wait in MPI:
+// where one of them has not returned a while after Ctrl-C, nothing that the program asked for can happen any more, and
+// the process ends. A process that waits for a message which nobody sends is ended by nothing else but SIGKILL.
 
 #include "checked_calls.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -25,15 +29,44 @@ std::condition_variable& Changed() {
 bool g_watching = false;
 std::atomic<bool> g_interrupted{false};
 struct sigaction g_before;
+EndsByInterrupt g_ends_by_interrupt = nullptr;
+
+constexpr std::chrono::seconds kGrace{3};
+
+// As Ctrl-C ends programs that do not handle it.
+void End(const char* name) {
+  dprintf(STDERR_FILENO,
+          "jax_enzyme: kernel `%s`, which calls MPI, has not returned within %d seconds of an interrupt: the process "
+          "ends\n",
+          name, static_cast<int>(kGrace.count()));
+  signal(SIGINT, SIG_DFL);
+  raise(SIGINT);
+  _exit(128 + SIGINT);
+}
 
 // Raises the flags: of all calls after Ctrl-C, of one whose time is over. Ends when no call is left.
 void Watch() {
   std::unique_lock<std::mutex> lock(g_calls_mutex);
   while (!Calls().empty()) {
     const auto now = std::chrono::steady_clock::now();
+    RunningCall* late = nullptr;
     for (RunningCall* call : Calls()) {
+      const bool over = call->deadline <= now;
+      if (call->stop == nullptr) {
+        if (over) late = call;
+        if (g_interrupted.load() && call->deadline == kNever) call->deadline = now + kGrace;
+        continue;
+      }
       if (g_interrupted.load()) call->stop->store(kInterrupted);
-      if (call->deadline <= now) call->stop->store(kTimeOut);
+      if (over) call->stop->store(kTimeOut);
+    }
+    if (late != nullptr) {
+      late->deadline = kNever;  // where the program goes on, until it is interrupted again
+      g_interrupted.store(false);
+      lock.unlock();
+      const bool ends = g_ends_by_interrupt != nullptr && g_ends_by_interrupt();
+      lock.lock();
+      if (ends && Calls().count(late) != 0) End(late->name);
     }
     Changed().wait_for(lock, std::chrono::milliseconds(20));
   }
@@ -51,9 +84,11 @@ void OnInterrupt(int number, siginfo_t* info, void* context) {
 
 }  // namespace
 
+void SetEndsByInterrupt(EndsByInterrupt ends) { g_ends_by_interrupt = ends; }
+
 void Enter(RunningCall* call, int64_t milliseconds) {
   std::lock_guard<std::mutex> lock(g_calls_mutex);
-  call->deadline = std::chrono::steady_clock::time_point::max();
+  call->deadline = kNever;
   if (milliseconds > 0) call->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   if (Calls().empty()) {
     g_interrupted.store(false);

@@ -5,12 +5,14 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "batch.h"
 #include "checked.h"
+#include "checked_calls.h"
 #include "crashes.h"
 #include "ffi_buffers.h"
 #include "ffi_state.h"
@@ -42,7 +44,7 @@ struct KernelState {
   std::vector<int64_t> sizes;   // of the batch as the caller has it
   bool is_batched = false;      // there is one, perhaps of a single element
   int64_t threads = INT64_MAX;  // that may run it
-  bool in_order = false;        // its batch elements, one after the other
+  bool in_order = false;        // its batch elements, one after the other: it calls MPI
 
   size_t buffers() const { return map.size(); }
 };
@@ -181,6 +183,8 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
   const Team* inside = state->threads > 1 && idle ? &team : nullptr;
   FirstFailure failure;
   const auto run = [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); };
+  std::optional<WaitingCall> waiting;
+  if (state->in_order) waiting.emplace(state->name.c_str());
   const int64_t status = state->in_order ? run(0, total) : RunShared(*crew, total, 1, run);
   return status == 0 ? ffi::Error::Success()
                      : Describe(*state, status, Element(*state, failure.element(), device), failure.thrown());

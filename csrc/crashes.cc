@@ -1,11 +1,14 @@
 #include "crashes.h"
 
 #if defined(__unix__) || defined(__APPLE__)
+#include <dlfcn.h>
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -57,24 +60,50 @@ void WriteAddress(const void* address) {
   Write(end);
 }
 
-void Report(const Signal& signal, const siginfo_t* info) {
+// Where the thread was, as far as this is known for its kind of machine.
+const void* Place(const void* context) {
+#if defined(__linux__) && defined(__x86_64__)
+  return reinterpret_cast<const void*>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__linux__) && defined(__aarch64__)
+  return reinterpret_cast<const void*>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
+#else
+  (void)context;
+  return nullptr;
+#endif
+}
+
+// The library that code is in, without its folder; null where it is a kernel's own, of which the loader knows nothing.
+const char* LibraryOf(const void* place) {
+  Dl_info found;
+  if (place == nullptr || dladdr(place, &found) == 0 || found.dli_fname == nullptr) return nullptr;
+  const char* slash = std::strrchr(found.dli_fname, '/');
+  return slash == nullptr ? found.dli_fname : slash + 1;
+}
+
+void Report(const Signal& signal, const siginfo_t* info, const void* context) {
+  const char* library = signal.number == SIGABRT ? nullptr : LibraryOf(Place(context));
   Write("jax_enzyme: kernel `");
   Write(t_kernel);
   Write("`");
   Write(signal.what);
+  if (library != nullptr) {
+    Write(", in ");
+    Write(library);
+  }
   Write(" (");
   Write(signal.name);
   if (signal.number == SIGSEGV || signal.number == SIGBUS) {
     Write(" at address ");
     WriteAddress(info->si_addr);
   }
-  Write("). What to do: docs/crashes.md\n");
+  Write(library == nullptr ? ")." : "). If that library has said something before, it is why.");
+  Write(" What to do: docs/crashes.md\n");
 }
 
 void Handle(int number, siginfo_t* info, void* context) {
   size_t index = 0;
   while (index + 1 < kCount && kSignals[index].number != number) ++index;
-  if (t_kernel != nullptr) Report(kSignals[index], info);
+  if (t_kernel != nullptr) Report(kSignals[index], info, context);
   t_kernel = nullptr;  // once
   const struct sigaction& before = g_before[index];
   if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
@@ -90,7 +119,23 @@ void Handle(int number, siginfo_t* info, void* context) {
   if (info->si_code <= 0) raise(number);
 }
 
+#if defined(__GLIBC__)
+// A library that the kernel calls ends the process (`MPI_Abort` by way of `exit`; the kernel's own `exit` is a failure
+// of the call). What would be destroyed now, other threads use, and this one comes back to nobody.
+void EndInKernel(int status, void*) {
+  if (t_kernel == nullptr) return;
+  std::fflush(nullptr);
+  Write("jax_enzyme: a library that kernel `");
+  Write(t_kernel);
+  Write("` calls has ended the process\n");
+  _exit(status);
+}
+#endif
+
 void Install() {
+#if defined(__GLIBC__)
+  on_exit(&EndInKernel, nullptr);
+#endif
   for (size_t i = 0; i < kCount; ++i) {
     struct sigaction action;
     std::memset(&action, 0, sizeof(action));

@@ -1,4 +1,4 @@
-// Says which kernel a thread is in when it crashes.
+// Says which kernel a thread is in when it crashes, or when a library ends the process there.
 //
 // A kernel that reads memory which is not there ends the process: nothing that it has done can be relied on any more.
 // What can be done is to say who it was. A signal handler writes one line to standard error, and hands the signal on to

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "checked_calls.h"
 #include "cpu_handler.h"
 #include "gpu_driver.h"
 #include "gpu_handler.h"
@@ -102,6 +103,18 @@ std::string MakeCodeInPython(std::string_view recipe, const std::string& device,
   return "";
 }
 
+// Whether Ctrl-C raises KeyboardInterrupt, as it does where nobody has said otherwise.
+bool RaisesKeyboardInterrupt() {
+  if (!Py_IsInitialized()) return true;
+  py::gil_scoped_acquire lock;
+  try {
+    py::module_ signal = py::module_::import("signal");
+    return signal.attr("getsignal")(signal.attr("SIGINT")).is(signal.attr("default_int_handler"));
+  } catch (py::error_already_set&) {
+    return false;
+  }
+}
+
 template <typename T>
 py::capsule Capsule(T* pointer) {
   return py::capsule(reinterpret_cast<void*>(pointer), [](void*) {});
@@ -111,6 +124,7 @@ PYBIND11_MODULE(_ext, module) {
   module.doc() = "The run time of jax_enzyme: one XLA FFI handler per platform.";
   SetRebuild(&RebuildInPython);
   SetMakeCode(&MakeCodeInPython);
+  SetEndsByInterrupt(&RaisesKeyboardInterrupt);
   py::class_<Code, std::shared_ptr<Code>>(module, "Code", "Machine code that is known as long as this lives.");
   module.def("publish", &Publish, py::arg("key"), py::arg("address"), py::arg("owner"),
              "Makes an entry point known under its content key, as long as what is returned or an executable of XLA's "

@@ -265,6 +265,36 @@ int fails(int n, const double *x, double *y) {
     return 0;
 }
 
+/* The first waits for a message that nobody sends. */
+void stuck(int n, const double *x, double *y) {
+    MPI_Allreduce(x, y, n, MPI_DOUBLE, MPI_SUM, WORLD);
+    if (rank() == 0) MPI_Recv(y, n, MPI_DOUBLE, 1, 7, WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(WORLD);
+}
+
+/* To a process that is not there. */
+void nowhere(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = x[i];
+    MPI_Send(y, n, MPI_DOUBLE, size() + 1, 7, WORLD);
+}
+
+/* Rows that take long each, and one loop in which each iteration sends a message. */
+void rows(int n, const double *x, double *y) {
+    int own = rank();
+    double sum = 0, last;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < 64; i++) {
+        double s = x[i % n];
+        for (int k = 0; k < 100000; k++) s = 0.5 * sin(s) + x[i % n];
+        sum += s;
+    }
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+        MPI_Sendrecv(&x[i], 1, MPI_DOUBLE, own, i, &last, 1, MPI_DOUBLE, own, i, WORLD, MPI_STATUS_IGNORE);
+        y[i] = sum * last;
+    }
+}
+
 void bytes(int n, const double *x, double *y) {
     MPI_Allreduce(x, y, n, MPI_DOUBLE, MPI_SUM, WORLD);
     MPI_Bcast(y, 8 * n, MPI_BYTE, 0, WORLD);

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -53,12 +56,16 @@ class Processes:
         self.rank = self._asked("rank")
         self.size = self._asked("size")
 
-    def kernel(self, name: str, signature: str = "n: i32, x: f64[n], out y: f64[n]") -> je.Kernel:
+    def kernel(
+        self, name: str, signature: str = "n: i32, x: f64[n], out y: f64[n]", threads: int | None = None
+    ) -> je.Kernel:
         if name.startswith("fortran"):
             signature = signature.replace("n: i32", "n: i32[]")
             return je.kernel(SOURCE.with_suffix(".f90"), name, signature, libraries=self._library)
         source = COMPLETION if name in OF_COMPLETION else SOURCE
-        return je.kernel(source, name, signature, flags=(f"-I{self._include}",), libraries=self._library)
+        flags = (f"-I{self._include}", *(["-fopenmp"] if threads else []))
+        options = je.Options(threads=threads)
+        return je.kernel(source, name, signature, flags=flags, libraries=self._library, options=options)
 
     def compiled(self, function: Callable[..., object], *arguments: object) -> Callable[..., object]:
         """The function for such arguments. It ends here, and is in the cache for others, where nothing is to be run."""
@@ -395,6 +402,40 @@ def check_crossed(processes: Processes) -> None:
     jax.block_until_ready(processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N)))
 
 
+def check_nowhere(processes: Processes) -> None:
+    processes.kernel("nowhere")(np.ones(N))
+
+
+def check_stuck(processes: Processes) -> None:
+    kernel = processes.kernel("stuck")
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    jax.block_until_ready(kernel(np.ones(N)))
+
+
+def _busy() -> dict[str, int]:
+    """How long each thread of this process has run, in nanoseconds."""
+    return {t.name: int((t / "schedstat").read_text().split()[0]) for t in Path("/proc/self/task").iterdir()}
+
+
+def check_threads(processes: Processes) -> None:
+    """Two threads run a kernel that calls MPI, and its gradient, where two are named; loops that call MPI, one."""
+    x = np.linspace(0.2, 1.0, N)
+    both, alone = (processes.kernel("rows", threads=threads) for threads in (2, 1))
+    primal = [verdict.partition(": ")[2] for which, verdict in both.inspect(x).loops if which == "primal"]
+    assert primal == ["on several threads", "on one thread: it calls `MPI_Sendrecv`"], primal
+    for call in (both, jax.jit(jax.grad(lambda x: both(x).sum()))):
+        jax.block_until_ready(call(x))
+        for _ in range(20):
+            before = _busy()
+            jax.block_until_ready(call(x))
+            took = sorted(time - before.get(name, 0) for name, time in _busy().items())
+            if took[-2] > 0.2 * sum(took):
+                break
+        else:
+            raise AssertionError("one thread did all")
+    np.testing.assert_array_equal(jax.jacrev(both)(x), jax.jacrev(alone)(x))
+
+
 def check_error(processes: Processes) -> None:
     """An exception of Python's on one process, while the other waits in a kernel."""
     if processes.rank == 0:
@@ -408,6 +449,9 @@ OTHERS = {
     "refused": check_refused,
     "crossed": check_crossed,
     "fails": check_failure,
+    "stuck": check_stuck,
+    "nowhere": check_nowhere,
+    "threads": check_threads,
     "error": check_error,
 }
 
