@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from jax_enzyme.analysis.guards import Condition
 from jax_enzyme.analysis.integer_facts import Form, IntegerFacts
-from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import Value
 
@@ -24,6 +25,8 @@ class Implied:
 
 
 NOTHING = Implied()
+_HOLDS = {"llvm.smin": "sle", "llvm.umin": "ule", "llvm.smax": "sge", "llvm.umax": "uge"}
+"""Of the number that is chosen, beside either of the two."""
 _LOOKED_THROUGH = 60
 """Of a condition that is computed from more values it is not asked what it mentions: it may be about anything."""
 
@@ -87,7 +90,7 @@ def bounds(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Con
     if not mine:
         return known
     narrowed: dict[Atom, Interval] = {}
-    for natural in implied(facts, speaking_of(facts, conditions, mine)).natural:
+    for natural in implied(facts, [*speaking_of(facts, conditions, mine), *_chosen(facts, mine)]).natural:
         theirs = natural.atoms
         if len(theirs) == 1 and theirs[0] in mine:
             _narrow(facts, natural, theirs[0], narrowed)
@@ -96,6 +99,16 @@ def bounds(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Con
     if narrowed:
         known = known.meet(polynomial.interval(lambda atom: narrowed.get(atom) or facts.atom_range(atom)))
     return known
+
+
+def _chosen(facts: IntegerFacts, atoms: Iterable[Atom]) -> Iterator[Condition]:
+    """What holds of the lesser or greater of two numbers, as it does of `min(begin + 16, n)`, where a block ends."""
+    for value in (atom.value for atom in atoms if isinstance(atom, Leaf)):
+        home = facts.block_of.get(value)
+        if home is None or not isinstance(value, I.Call):
+            continue
+        if (predicate := _HOLDS.get((callee_name(value) or "").rpartition(".")[0])) is not None:
+            yield from (Condition(predicate, value, one, home) for one in value.arguments)
 
 
 def vanishes(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Condition]) -> bool:

@@ -2312,6 +2312,22 @@ end subroutine""",
         n=2000,
         all=True,
     ),
+    "tasks of blocks, of which the last one is shorter": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel
+#pragma omp single
+  for (int begin = 0; begin < n; begin += 96)
+#pragma omp task
+    for (int i = begin; i < (begin + 96 < n ? begin + 96 : n); i++) {
+      double s = x[i];
+      for (int j = 0; j < 30; j++) s = sin(s) + x[i];
+      y[i] = s;
+    }
+}""",
+        "pjv",
+        all=True,
+    ),
 }
 
 
