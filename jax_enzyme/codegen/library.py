@@ -34,7 +34,8 @@ from jax_enzyme.transform.unprototyped_calls import fits
 
 _FORMAT = "5"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
-_FLAGS = ("-fcx-limited-range",)
+# Nobody sees the lines of rules, and debug information would be more than half of their text.
+_FLAGS = ("-fcx-limited-range", "-g0")
 _NUMBERS = {
     "s": "LETTER=s REAL_LETTER=s SCALAR=float REAL=float SINGLE",
     "d": "LETTER=d REAL_LETTER=d SCALAR=double REAL=double",
