@@ -7,29 +7,29 @@
 
     after     %a1 = fmul double %x, %y
               ...
-              br label %piece
-              piece:
+              callbr void asm "", ""() to label %piece []        assembly of no instructions, that may go on elsewhere:
+              piece:                                             what ends with it LLVM puts together with nothing
               ...
               %a9000 = fadd double %b, %c
               ret i64 0
 
 The time that all this takes grows with the square of the block. So does that of the vectoriser of straight-line code,
 of the scheduler and of looking for what is computed twice: such code keeps its order, in sums too, and its constants
-are read where they are used.
+are read where they are used. Loops can become vectors only as they are: there blocks are cut when that is through.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import pairwise
 
-import llvmlite.binding as llvm
-
-from jax_enzyme.ir.module import Module
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.pass_managers import Setting
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.values import BasicBlock, InlineAsm
+from jax_enzyme.transform.rewriting import redirect_phis
 
 _LONG = 2000
 """Above so many instructions a block is long."""
@@ -40,23 +40,20 @@ _IN_ORDER = (
     Setting("enable-misched", "false", usual="true"),
     Setting("disable-machine-cse", "true", usual="false"),
 )
-_IN_PIECES = Setting("disable-cgp", "true", usual="false")
-"""What it switches off would put pieces together again."""
+Place = tuple[Function, BasicBlock]
+
+_NOTHING = T.FunctionType(T.VOID, ())
+_HARMLESS = ("nounwind", "memory(none)")
+"""Without `willreturn`: LLVM would move more across, and code grow by a sixth, in what it keeps for later."""
 
 
 def long_blocks(module: Module) -> list[BasicBlock]:
     return [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG]
 
 
-def are_cut(blocks: Iterable[BasicBlock]) -> bool:
-    """Whether pieces of long blocks are worth their while."""
-    return any(len(block.instructions) > _CUT for block in blocks)
-
-
 def settings(module: Module) -> tuple[Setting, ...]:
     """Those of the code generator."""
-    long = long_blocks(module)
-    return (*_IN_ORDER, *([_IN_PIECES] if are_cut(long) else ())) if long else ()
+    return _IN_ORDER if long_blocks(module) else ()
 
 
 def keep_order(block: BasicBlock) -> None:
@@ -66,43 +63,37 @@ def keep_order(block: BasicBlock) -> None:
             instruction.flags = tuple(flag for flag in instruction.flags if flag != "reassoc")
 
 
-def in_pieces(native: llvm.ModuleRef) -> str:
-    """The text of a module without such blocks. As text, since to read it takes longer than what pieces save."""
-    for function in native.functions:
-        for entry in function.blocks:
-            entry.name = entry.name or "entry"  # LLVM does not print what it is called otherwise
-            break
-    return _FUNCTION.sub(lambda found: _cut(found[0]), str(native))
+def to_cut(module: Module) -> tuple[list[Place], list[Place]]:
+    """The blocks that pieces are worth their while for: those that are cut before the module is optimised, and those in
+    loops."""
+    straight: list[Place] = []
+    looping: list[Place] = []
+    for function in module.functions.values():
+        found = [block for block in function.blocks if len(block.instructions) > _CUT]
+        inside = {block for loop in Loops.of(function) for block in loop.blocks} if found else frozenset[BasicBlock]()
+        for block in found:
+            (looping if block in inside else straight).append((function, block))
+    return straight, looping
 
 
-_FUNCTION = re.compile(r"^define .*?^}$", re.MULTILINE | re.DOTALL)
-_LABEL = re.compile(r'^("[^"\n]*"|[-$.\w]+):', re.MULTILINE)
-_INSTRUCTION = re.compile(r"^  (?=\S)", re.MULTILINE)
-_FIXED = re.compile(r"^  %[^=\n]*= (?:phi|alloca) ", re.MULTILINE)
-"""What pieces start behind: phis, and local variables, which are to stay what they are."""
-_PHI = re.compile(r"^  %[^=\n]*= phi .*", re.MULTILINE)
+def cut(places: Iterable[Place]) -> None:
+    """Blocks become pieces, in place."""
+    for function, block in places:
+        whole = block.instructions
+        fixed = max((n for n, i in enumerate(whole) if isinstance(i, I.Phi | I.Alloca)), default=-1)
+        starts = range(max(fixed + 1, _PIECE), len(whole) - _PIECE, _PIECE)
+        pieces = [block, *(BasicBlock(name="je.piece") for _ in starts)]
+        for piece, (start, end) in zip(pieces, pairwise([0, *starts, len(whole)]), strict=True):
+            piece.instructions = whole[start:end]
+        for piece, following in pairwise(pieces):
+            piece.instructions.append(_going_on(following))
+        for target in pieces[-1].successors:
+            redirect_phis(target, block, pieces[-1])
+        behind = function.blocks.index(block) + 1
+        function.blocks[behind:behind] = pieces[1:]
 
 
-def _cut(function: str) -> str:
-    """The text of a function, its long blocks in pieces."""
-    labels = list(_LABEL.finditer(function))
-    ends = [*(label.start() for label in labels), len(function)]
-    last: dict[str, str] = {}
-    """The last piece of each block that is cut: from there control goes on."""
-    parts = [function[: ends[0]]]
-    for label, (start, end) in zip(labels, pairwise(ends), strict=True):
-        places = [found.start() for found in _INSTRUCTION.finditer(function, start, end)]
-        cuts: list[int] = []
-        if len(places) > _LONG:
-            fixed = max((found.start() for found in _FIXED.finditer(function, start, end)), default=-1)
-            cuts = places[max(bisect_left(places, fixed) + 1, _PIECE) : -_PIECE : _PIECE]
-        for number, (begin, stop) in enumerate(pairwise([start, *cuts, end])):
-            if number:
-                piece = last[label[1]] = f"je.piece.{label.start()}.{number}"
-                parts.append(f"  br label %{piece}\n\n{piece}:\n")
-            parts.append(function[begin:stop])
-    text = "".join(parts)
-    if not last:
-        return text
-    edges = re.compile("|".join(f"%{re.escape(block)} ]" for block in last))
-    return _PHI.sub(lambda phi: edges.sub(lambda edge: f"%{last[edge[0][1:-2]]} ]", phi[0]), text)
+def _going_on(following: BasicBlock) -> I.CallBr:
+    """What LLVM lets stand between two pieces."""
+    nothing = InlineAsm(T.PTR, "", "")
+    return I.CallBr(T.VOID, "callbr", [nothing], targets=[following], function_type=_NOTHING, attributes=_HARMLESS)

@@ -11,7 +11,7 @@ from jax_enzyme.codegen import unrolling
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.lane_sums import with_common_sums
-from jax_enzyme.codegen.long_blocks import are_cut, in_pieces, keep_order, long_blocks, settings
+from jax_enzyme.codegen.long_blocks import cut, keep_order, long_blocks, settings, to_cut
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.outer_loops import keep_outer_loops
 from jax_enzyme.codegen.pipelines import Pipeline
@@ -135,17 +135,20 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     long = long_blocks(module)
     for block in long:
         keep_order(block)
+    straight, looping = to_cut(module)
+    cut(straight)
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest; checks
     # of numbers in pairs wait for stores of other pairs.
     level, pairs = (2, False) if options.sanitize else (3, not long)
-    early = any(EARLY in f.attributes for f in module.functions.values())
+    # What stands in a piece is not to move to the one that uses it, and all to the last.
+    stays = bool(straight) or any(EARLY in f.attributes for f in module.functions.values())
     pipeline = Pipeline(
         level,
         vectorise=True,
         slp=pairs,
         unroll=True,
         near_checks=is_derivative,
-        loads_stay=early,
+        loads_stay=stays,
         stores_stay=leads_elsewhere(module),
     )
     native, builder = _in_pairs(pipeline, module, options) or _in_loops(pipeline, module, options)
@@ -160,7 +163,11 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
     for mended in (without_short_masks, with_common_sums):
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
-    return _parsed(in_pieces(native)) if are_cut(long) else native
+    if looping:
+        read = parse(str(native))
+        cut(place for places in to_cut(read) for place in places)
+        native = _parsed(to_text(read))
+    return native
 
 
 def _in_pairs(pipeline: Pipeline, module: Module, options: Options) -> tuple[llvm.ModuleRef, llvm.PassBuilder] | None:

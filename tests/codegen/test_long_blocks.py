@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from jax_enzyme.codegen.long_blocks import are_cut, in_pieces, long_blocks, settings
-from jax_enzyme.ir.instructions import Alloca
-from jax_enzyme.ir.native import native_from_text
+from jax_enzyme.codegen.long_blocks import cut, long_blocks, settings, to_cut
+from jax_enzyme.codegen.optimise import optimised_text
+from jax_enzyme.ir.instructions import Alloca, CallBr
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.verify import parse_checked
 
 
 def _lines(count: int, start: str, name: str) -> str:
@@ -16,16 +19,18 @@ def _lines(count: int, start: str, name: str) -> str:
     return "\n".join(f"{new} = fadd double {old}, 1.0" for old, new in pairwise(names))
 
 
-_CODE = f"""
+def _code(count: int = 2500) -> str:
+    last = f"%a{count - 1}"
+    return f"""
 define double @f(ptr %p, i64 %n) {{
 entry:
-{_lines(2500, "0.5", "a")}
+{_lines(count, "0.5", "a")}
   %local = alloca double
-  store double %a2499, ptr %local
+  store double {last}, ptr %local
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %s = phi double [ %a2499, %entry ], [ %b4999, %loop ]
+  %s = phi double [ {last}, %entry ], [ %b4999, %loop ]
 {_lines(5000, "%s", "b")}
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, %n
@@ -37,25 +42,43 @@ end:
 """
 
 
+def _pieces(module: Module, name: str = "f") -> list[BasicBlock]:
+    return [b for b in module.functions[name].blocks if isinstance(b.terminator, CallBr)]
+
+
 def test_long_blocks_become_several() -> None:
-    native = native_from_text(_CODE)
-    whole = parse(str(native))
-    found = long_blocks(whole)
-    assert len(settings(whole)) == 3 and len(found) == 2 and are_cut(found) and not are_cut(found[:1])
-    text = in_pieces(native)
-    native_from_text(text).verify()
-    module = parse(text)
-    assert long_blocks(module) == [module.functions["f"].entry]
-    function = module.functions["f"]
-    # Local variables stay in the entry, and so does all in front of them.
-    assert sum(isinstance(i, Alloca) for i in function.entry.instructions) == 1
-    assert len(function.blocks) == 3 + 9
+    module = parse(_code())
+    straight, looping = to_cut(module)
+    loop = module.functions["f"].blocks[1]
+    assert len(settings(module)) == 2 and len(long_blocks(module)) == 2
+    assert straight == [] and looping == [(module.functions["f"], loop)]
+    cut(looping)
+    parse_checked(module)
+    assert len(_pieces(module)) == 9 and long_blocks(module) == [module.functions["f"].entry]
+
+
+def test_local_variables_stay_in_the_entry_and_so_does_all_in_front_of_them() -> None:
+    module = parse(_code(4500))
+    straight, looping = to_cut(module)
+    cut(straight)
+    parse_checked(module)
+    entry = module.functions["f"].entry
+    assert len(looping) == 1 and _pieces(module) == [] and any(isinstance(i, Alloca) for i in entry.instructions)
 
 
 def test_control_goes_on_from_the_last_piece_of_blocks_without_names_and_with_odd_ones() -> None:
-    local = "  %local = alloca double\n  store double %a2499, ptr %local\n"
-    code = _CODE.replace(local, "").replace("entry:\n", "").replace("%entry", "%0").replace("ptr %p, i64 %n", "i64 %n")
-    text = in_pieces(native_from_text(code.replace("loop:", '"a loop":').replace("%loop", '%"a loop"')))
-    native_from_text(text).verify()
-    blocks = parse(text).functions["f"].blocks
-    assert len(blocks) == 3 + 9 + 4 and [b.name for b in blocks if "piece" not in b.name] == ["entry", "a loop", "end"]
+    code = _code(4500).replace("entry:\n", "").replace("%entry", "%0").replace("ptr %p, i64 %n", "i64 %n")
+    code = code.replace("  %local = alloca double\n  store double %a4499, ptr %local\n", "")
+    module = parse(code.replace("loop:", '"a loop":').replace("%loop", '%"a loop"'))
+    for places in to_cut(module):
+        cut(places)
+    parse_checked(module)
+    assert len(_pieces(module)) == 9 + 8
+
+
+def test_pieces_stay_apart_where_they_are_optimised() -> None:
+    code = f"define double @f(double %x) {{\n{_lines(9000, '%x', 'a')}\n  ret double %a8999\n}}\n"
+    for start in (code, _code()):
+        module = parse(optimised_text(parse(start)))
+        assert max(len(b.instructions) for b in module.functions["f"].blocks if b.name != "entry") < 1200
+    assert len(_pieces(parse(optimised_text(parse(code))))) == 17
