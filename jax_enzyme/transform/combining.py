@@ -19,7 +19,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.values import Constant, Value
-from jax_enzyme.transform.guarded_choices import worst
+from jax_enzyme.transform.nested_choices import worst
 
 _CALLS = {
     "llvm.max": "ogt", "llvm.min": "olt",

@@ -29,8 +29,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
-from jax_enzyme.transform.guarded_choices import are_guarded, drop_guards, join_arms
-from jax_enzyme.transform.nested_choices import join_steps, searches, steps_of
+from jax_enzyme.transform.nested_choices import are_guarded, drop_guards, join_arms, join_steps, searches, steps_of
 from jax_enzyme.transform.rewriting import Change, phis, remove_dead, rewrite
 
 _EXTREMES = {"llvm.maxnum.": "ogt", "llvm.minnum.": "olt"}

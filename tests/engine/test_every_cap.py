@@ -63,7 +63,7 @@ BEYOND = {
     "ad.plan.spent:_MANY_PAIRS": (0, "copies"),
     "ad.plan.taping:_MOST_COPIES": (0, "control"),
     "ad.plan.turned:_MANY_PAIRS": (0, "copies"),
-    "ad.plan.updates:_MANY": (0, "copies"),
+    "ad.plan.spent:_MANY": (0, "copies"),
     "codegen.canonical:_ROUNDS": (0, "functions"),
     "codegen.unrolling:_ROUNDS": (0, "control"),
     "transform.devirtualise:MOST": (0, "functions"),

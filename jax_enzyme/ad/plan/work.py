@@ -5,9 +5,8 @@ from __future__ import annotations
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.plan.late_sums import late_sums
 from jax_enzyme.ad.plan.recipes import Recipes
-from jax_enzyme.ad.plan.spent import spent_writes
+from jax_enzyme.ad.plan.spent import spent_writes, updates
 from jax_enzyme.ad.plan.turned import turned_loops
-from jax_enzyme.ad.plan.updates import updates
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
