@@ -92,16 +92,18 @@ class PrivateMemory:
         anew |= item.kind == "heap" and self._made_in(item, loop.parent)
         return (holds_nothing and (once or anew)) or self._is_used_anew(item, inside, loop, marks)
 
-    def renewal(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int) -> Renewed | None:
+    def renewal(
+        self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int, *, always: bool = True
+    ) -> Renewed | None:
         """How all bytes of an object of this size, or all that a loop touches, are new in each iteration, and behind
         the last one what that one left: whoever uses it elsewhere, and whatever it holds before. `inside`: its accesses
-        in the loop."""
+        in the loop. Not `always`: in each iteration that uses it at all, as where a loop inside may not begin."""
         if len(loop.latches) != 1 or loop.exiting != loop.latches:
             return None
         for child in loop.children:
             if all(self._facts.block_of[a.instruction] in child for a in inside):
                 once = child.preheader is not None and self._facts.once_per_iteration(child.preheader, loop)
-                return self.renewal(item, inside, child, size) if once else None
+                return self.renewal(item, inside, child, size, always=always) if once or not always else None
         touched = {a.instruction: self._swept(a, item, loop) for a in inside}
         known = [bytes_ for bytes_ in touched.values() if bytes_ is not None]
         start, end = 0, size
@@ -172,8 +174,8 @@ class PrivateMemory:
         size = room(self._memory.layout, item)
         if size is None:
             return False
-        renewed = self.renewal(item, inside, loop, size)
-        if renewed is not None and renewed.how is Renewal.WRITTEN:
+        renewed = self.renewal(item, inside, loop, size, always=False)
+        if renewed is not None and (renewed.how is Renewal.WRITTEN or Mark.REVERSED in marks):
             return True
         last, others = ([w for w in writes if clears(w) is cleared] for cleared in (True, False))
         if Mark.REVERSED not in marks or not all(self._is_over(o, c, loop) for o in others for c in last):

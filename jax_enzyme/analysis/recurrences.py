@@ -480,7 +480,8 @@ class Recurrences:
                 ends = self.interval(first), self.interval(polynomial.substitute(atom, last))
             except TooComplex:
                 continue
-            return Interval(ends[0].low, ends[1].high) if up else Interval(ends[1].low, ends[0].high)
+            found = Interval(ends[0].low, ends[1].high) if up else Interval(ends[1].low, ends[0].high)
+            return found.meet(polynomial.interval(self.atom_range))
         return polynomial.interval(self.atom_range)
 
     def bounds(self, polynomial: Polynomial, conditions: Iterable[Condition]) -> Interval:

@@ -788,7 +788,7 @@ void k(int n, const double *x, double *y) {
   y[0] = top * product + other * count + last - low;
 }""",
         "pjv",
-        n=3600,
+        n=96 * 96,
         all=True,
     ),
     "extremes of what a condition computes": Shared(
@@ -2326,6 +2326,27 @@ void k(int n, const double *x, double *y) {
     }
 }""",
         "pjv",
+        all=True,
+    ),
+    "tasks of blocks of rows, which share a row of sums that each clears behind it": Shared(
+        """#include <math.h>
+#define M 96
+void k(int n, const double *x, double *y) {
+  static double b[M * M];
+  for (int i = 0; i < M * M; i++) b[i] = cos(x[i]);
+#pragma omp parallel
+#pragma omp single
+  for (int begin = 0; begin < M; begin += 16)
+#pragma omp task
+    for (int i = begin; i < (begin + 16 < M ? begin + 16 : M); i++)
+      for (int j = 0; j < M; j++) {
+        double s = 0;
+        for (int k = 0; k < M; k++) s += x[i * M + k] * b[k * M + j];
+        y[i * M + j] = tanh(s);
+      }
+}""",
+        "pjv",
+        n=96 * 96,
         all=True,
     ),
 }
