@@ -129,6 +129,7 @@ def _not_followed(points_to: PointsTo, ranges: ByteRanges) -> set[MemoryObject]:
             match instruction:
                 case I.Load() | I.Store():
                     type_ = I.accessed_value(instruction).type
+                    type_ = T.scalar(type_) if T.is_float(type_) else type_
                     is_followed = isinstance(type_, T.IntType | T.PointerType) or (
                         isinstance(type_, T.FloatType) and ranges.layout.store_size(type_) in _SIZES
                     )

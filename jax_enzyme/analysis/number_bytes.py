@@ -78,7 +78,10 @@ class NumberBytes:
                     if part.number:
                         accessed.setdefault(item, {})[replace(part, typed=False)] = None
         found = {
-            item: [Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size) for p in accessed.get(item, ())]
+            item: [
+                Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size, told=p.told)
+                for p in accessed.get(item, ())
+            ]
             for item in self._inputs
         }
         if away:

@@ -16,6 +16,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.marks import TOLD, is_told
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDString, MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.nodes import of_kind
@@ -65,14 +66,15 @@ def own_access(type_: T.Type) -> tuple[str, MDNode] | None:
 
 def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, MDValue]]:
     """What an access says of its type, for a copy of it in a derivative: the name alone, in a tree of its own. A
-    derivative accesses memory in other orders, from which LLVM is to draw no conclusions."""
+    derivative accesses memory in other orders, from which LLVM is to draw no conclusions. And that it is told."""
+    told: list[tuple[str, MDValue]] = [(TOLD, MDNode())] if is_told(instruction) else []
     name = _accessed_name(module, dict(instruction.metadata).get("tbaa"))
     if name == _OURS:
-        return [READS_INTEGER]
+        return [READS_INTEGER, *told]
     if name:
-        return [_named_access(name, _MEMORY, member=is_member(module, instruction))]
+        return [_named_access(name, _MEMORY, member=is_member(module, instruction)), *told]
     kind = copied_type(module, instruction) if isinstance(instruction, I.CallBase) else None
-    return number_access(kind) if kind is not None else []
+    return [*number_access(kind), *told] if kind is not None else told
 
 
 def number_access(type_: T.Type) -> list[tuple[str, MDValue]]:

@@ -16,7 +16,7 @@ NUMBERS_KNOWN = "je.numbers.known"
 """Where these are false a derivative cannot go on: see `transform.derivative_checks`."""
 OF_ITS_KIND = "je.of_its_kind."
 _INTEGERS_OF_THEIR_KIND = " ".join(f"{OF_ITS_KIND}i{bits}" for bits in (8, 16, 32, 64))
-KINDS = tuple(f"je.kinds.{name}" for name in ("put", "copy", "take", "give", "is", "integer"))
+KINDS = tuple(f"je.kinds.{name}" for name in ("put", "copy", "is", "integer", "number"))
 """What keeps, and tells, which kind of number lies where: see `transform.number_kinds`."""
 SECTION = "je.section"
 """The number that it is given, which no optimiser sees: see `transform.openmp.sections`."""

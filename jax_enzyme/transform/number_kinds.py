@@ -17,35 +17,35 @@ From here on the accesses of the objects are typed, and told apart by these type
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from jax_enzyme.analysis.byte_ranges import ByteRanges
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.mixed_kinds import mixed_objects
-from jax_enzyme.analysis.objects import Objects, allocates_zeros, call_effect, is_of_its_kind
+from jax_enzyme.analysis.objects import Objects, allocates_zeros, call_effect
 from jax_enzyme.analysis.tbaa import number_access
+from jax_enzyme.analysis.words import DTYPES
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone, clone_with_map
 from jax_enzyme.ir.marks import TOLD
 from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, uses
-from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
-from jax_enzyme.transform.moves_of_kinds import Moves, of_table
+from jax_enzyme.rules.kinds import of_table
+from jax_enzyme.transform.moves_of_kinds import Moves
 from jax_enzyme.transform.rewriting import locate, replace_values
 
 _WRITES = (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.REALLOCATE)
 _NOTHING, _INTEGER = 0, 1
-_INTEGERS = 0x0101_0101_0101_0101
-_NUMBERS: Mapping[T.Type, T.Type] = {T.I32: T.FLOAT, T.I64: T.DOUBLE}
-_WORDS = tuple(_NUMBERS)
+_WORDS = (T.I32, T.I64)
+_NUMBERS = (T.FLOAT, T.DOUBLE)
 _COUNTS = frozenset("add sub mul sdiv udiv srem urem sitofp uitofp zext sext".split())
 """What is done with integers. The rest may take a number out of a word."""
 
@@ -65,12 +65,12 @@ def look_at_kinds(function: ArrayFunction) -> ArrayFunction:
         moves.rewrite(code)
     function = replace(function, module=module)
     points_to = map_of(function)
-    sites = {twins[item.site] for item in mixed if item.site is not None}
+    sites = moves.places | {twins[item.site] for item in mixed if item.site is not None}
     mixed = frozenset(item for item in points_to.objects.values() if item.site in sites)
-    looking = _Looking(points_to, ByteRanges(points_to), mixed, Declarations(module), moves.given)
+    looking = _Looking(points_to, ByteRanges(points_to), mixed, Declarations(module), moves.stored)
     for code in points_to.functions:
         looking.look(code)
-    looking.begin(points_to.root, [buffer.nbytes for buffer in function.buffers])
+    looking.begin(points_to.root, function.buffers)
     return replace(function, module=clone(module))  # of which no map has been made
 
 
@@ -82,21 +82,24 @@ def _has_several(module: Module) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Looking:
-    """Rewrites functions, in place. `given` are stores of which it is known already what their memory holds then."""
+    """Rewrites functions, in place. `stored` are stores of which it is told already what their memory holds then."""
 
     points_to: PointsTo
     ranges: ByteRanges
     mixed: Objects
     declarations: Declarations
-    given: Mapping[I.Store, Value]
+    stored: Set[Value]
 
-    def begin(self, root: Function, lengths: Sequence[int]) -> None:
-        """Nothing is known of what is there when a call starts: another call may have had the same memory."""
+    def begin(self, root: Function, buffers: Sequence[Buffer]) -> None:
+        """Nothing is known of what is there when a call starts, but of arrays of numbers: another call may have had the
+        same memory."""
         at = Builder.behind_variables(root)
         for item in (o for o in self.points_to.objects.values() if o in self.mixed):
             match item.site:
                 case Argument(index=index):
-                    self._forget(at, item.site, const_int(T.I64, lengths[index]))
+                    kind = DTYPES.get(buffers[index].dtype)
+                    size = const_int(T.I32, kind.size if kind in _NUMBERS else _NOTHING)
+                    self.call(at, "put", item.site, const_int(T.I64, buffers[index].nbytes), size)
                 case GlobalVariable(value_type=type_):
                     self._forget(at, item.site, const_int(T.I64, self.ranges.layout.alloc_size(type_)))
                 case _:
@@ -105,7 +108,6 @@ class _Looking:
     def look(self, function: Function) -> None:
         homes: dict[Value, BasicBlock] = {i: block for block in function.blocks for i in block.instructions}
         touching = [i for i in function.instructions() if self._is_of_mixed(i)]
-        moved = _Moved(self, homes, {i for i in touching if isinstance(i, I.Load)})
         users = uses(function)
         known: dict[Value, Value] = {}
         for instruction in touching:
@@ -116,10 +118,9 @@ class _Looking:
                 case I.Load(type=T.IntType()):
                     used = users.get(instruction, ())
                     self._counted(at, instruction, [i for i, _ in used if _counts(instruction, i)])
-                    if not self.points_to.of(instruction):
-                        self._moved(at, instruction, [i for i, n in used if _moves(i, n)])
                 case I.Store(operands=[value, pointer]):
-                    self._stored(at, instruction, self.given.get(instruction) or moved.kinds(value), value, pointer)
+                    if instruction not in self.stored:
+                        self._stored(at, instruction, value, pointer)
                 case I.CallBase():
                     self._called(at, instruction)
                 case _:
@@ -153,15 +154,6 @@ class _Looking:
         for user in users:
             user.operands = [known if value is load else value for value in user.operands]
 
-    def _moved(self, at: Builder, load: I.Load, users: Sequence[I.Instruction]) -> None:
-        """A word that is moved is the number of its size, or an integer."""
-        if not users or load.type not in _WORDS:
-            return
-        known = self._known(at, load, at.cast("bitcast", load, _NUMBERS[load.type]), "is")
-        word = at.cast("bitcast", known, load.type)
-        for user in users:
-            user.operands = [word if value is load else value for value in user.operands]
-
     def _known(self, at: Builder, load: I.Load, value: Value, question: str) -> Value:
         first = at.place
         size = self.ranges.layout.store_size(load.type)
@@ -172,13 +164,8 @@ class _Looking:
         locate(load, at.block.instructions[first : at.place])
         return known
 
-    def _stored(self, at: Builder, store: I.Store, kinds: Value | None, value: Value, pointer: Value) -> None:
+    def _stored(self, at: Builder, store: I.Store, value: Value, pointer: Value) -> None:
         size = self.ranges.layout.store_size(value.type)
-        if kinds is not None:
-            if isinstance(value.type, T.FloatType):
-                self._type(store, value.type)
-            self.call(at, "give", pointer, const_int(T.I32, size), kinds)
-            return
         if isinstance(value.type, T.FloatType):
             self._type(store, value.type)
         elif isinstance(value.type, T.IntType):
@@ -189,6 +176,7 @@ class _Looking:
     def _called(self, at: Builder, call: I.CallBase) -> None:
         match call_effect(call), call.operands:
             case Effect.MEMORY_COPY, [to, source, length, *_]:
+                call.metadata = [*call.metadata, (TOLD, MDNode())]
                 self.call(at, "copy", to, source, at.wide(length))
             case Effect.MEMORY_SET, [to, _, length, *_]:
                 self._forget(at, to, at.wide(length))
@@ -215,62 +203,8 @@ class _Looking:
         return of_table(self.declarations, at, name, *given)
 
 
-class _Moved:
-    """What words that are loaded and stored again hold: what their memory held."""
-
-    def __init__(self, looking: _Looking, homes: Mapping[Value, BasicBlock], loads: Set[I.Load]) -> None:
-        self._looking, self._homes, self._loads = looking, homes, loads
-        self._known: dict[Value, Value] = {}
-
-    def kinds(self, value: Value) -> Value | None:
-        """None: it is no such word."""
-        if value.type not in _WORDS or self._loads.isdisjoint(reached([value], _same)):
-            return None
-        return self._of(value)
-
-    def _of(self, value: Value) -> Value:
-        if (known := self._known.get(value)) is not None:
-            return known
-        match value:
-            case I.Load() if value in self._loads:
-                size = const_int(T.I32, self._looking.ranges.layout.store_size(value.type))
-                at = behind(self._homes[value], value)
-                found = self._looking.call(at, "take", value.operands[0], size, size)
-            case I.Phi():
-                made = Builder(self._homes[value], 0).phi(T.I64)
-                self._known[value] = found = made
-                made.targets = list(value.targets)
-                made.operands = [self._of(v) for v in value.operands]
-            case I.Select(operands=[condition, then, other]):
-                found = behind(self._homes[value], value).select(condition, self._of(then), self._of(other))
-            case I.Freeze() | I.Cast() if word := _same(value):
-                found = self._of(word[0])
-            case _:
-                found = const_int(T.I64, _INTEGERS)
-        self._known[value] = found
-        return found
-
-
-def _same(value: Value) -> Sequence[Value]:
-    """What a word is merged of; of what is told of one, that."""
-    match value:
-        case I.Cast(opcode="bitcast", operands=[I.Call(operands=[I.Cast(operands=[word]), *_]) as known]):
-            return [word] if is_of_its_kind(known) else ()
-        case _:
-            return I.merged(value)
-
-
 def behind(block: BasicBlock, instruction: I.Instruction) -> Builder:
     return Builder(block, block.instructions.index(instruction) + 1)
-
-
-def _moves(user: I.Instruction, index: int) -> bool:
-    """Whether a word is stored as it is, or merged with others."""
-    return (
-        isinstance(user, I.Phi | I.Freeze)
-        or (isinstance(user, I.Store) and index == 0)
-        or (isinstance(user, I.Select) and index > 0)
-    )
 
 
 def _counts(load: I.Load, user: I.Instruction) -> bool:

@@ -124,7 +124,6 @@ ELSEWHERE = {
     "codegen.gpu.amd:MAX_SHARED": "the device's",
     "codegen.short_loops:_EFFORT": _SPEED,
     "codegen.short_nests:_MANY": _SPEED,
-    "transform.moves_of_kinds:_MOST": "a copy stays one, whose reverse is refused unless it is known what lies where",
     "frontends.missing_files:_MAX_FOLDERS": "a message names fewer",
     "frontends.missing_files:_MOST_BYTES": "a message names fewer",
     "frontends.runtime_library:LARGE": _SPEED,

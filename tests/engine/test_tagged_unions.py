@@ -784,30 +784,106 @@ def test_a_word_that_is_stored_at_many_places_has_the_sum_of_their_adjoints() ->
         np.testing.assert_allclose(derivative(f)(x), jax.grad(expected)(x), rtol=1e-6)
 
 
+def test_words_that_are_merged_are_moved_as_what_they_hold() -> None:
+    body = """int64_t w = u[0].i;
+        for (int i = 0; i < n; i++) { v[i].i = w; w = u[(i + 1) % n].i; if (x[i] > 50) w = 7; }
+        for (int i = 0; i < n; i++) s += t[i] == 0 ? v[i].d * x[i] : v[i].f[0] * (i + 1);"""
+
+    def expected(x: jax.Array) -> jax.Array:
+        return x[0] ** 3 + x[2] ** 3 + x[3] ** 3 + 2 * x[1] + 5 * x[4]
+
+    f, x = _of_words(body, [0, 1, 0, 0, 1]), X[:5]
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(f)(x), jax.grad(expected)(x), rtol=1e-6)
+
+
+_STREAM = """char *p = (char *)u, *q = (char *)v;
+  for (int i = 0; i < n; i++) {
+    double d = x[i] * x[4]; float a = (float)(x[i] * x[i]);
+    if (t[i] == 1) memcpy(p, &a, 4), p += 4; else memcpy(p, &d, 8), p += 8;
+  }
+  memcpy(q, %s);
+  for (int i = 0; i < 3; i++) memmove(q + 4, q, p - (char *)u), q += 4;
+  for (int i = 0; i < n; i++) {
+    double d; float a;
+    if (t[i] == 1) memcpy(&a, q, 4), q += 4, s += a * x[0]; else memcpy(&d, q, 8), q += 8, s += d * x[1];
+  }"""
+
+
+@pytest.mark.parametrize("rest", ["u, p - (char *)u", "u, 32"])
+@pytest.mark.parametrize("checkpoint", [None, "sqrt"])
+def test_floats_and_doubles_are_packed_in_a_stream_of_bytes(rest: str, checkpoint: Any) -> None:
+    f = je.kernel(
+        _WORDS_OF_KINDS.format(body=_STREAM % rest),
+        "f",
+        "n: i32, t: i32[n], x: f64[n] -> f64",
+        lang="c",
+        options=je.Options(checkpoint=checkpoint),
+    )
+    kinds = np.array([0, 1, 0, 0, 1], np.int32)
+
+    def expected(x: jax.Array) -> jax.Array:
+        return (x[1] ** 2 + x[4] ** 2) * x[0] + (x[0] + x[2] + x[3]) * x[4] * x[1]
+
+    x = X[:5] * 0.5
+    derivatives = [jax.grad] if checkpoint else [jax.grad, jax.jacfwd, jax.hessian]
+    for derivative in derivatives:
+        wanted = jax.hessian(expected) if derivative is jax.hessian else jax.grad(expected)
+        np.testing.assert_allclose(derivative(lambda x: f(kinds, x))(x), wanted(x), rtol=1e-6, atol=1e-6)
+
+
+def test_a_half_of_a_double_beside_that_of_another_is_none() -> None:
+    body = """int32_t *w = (int32_t *)v, *r = (int32_t *)u;
+        memcpy(w + 2 * t[0], r + 4 * t[0], 4 + 4 * t[3]);
+        s = v[0].d * x[1];"""
+    f = _of_words(body.replace("t[0]", "t[1]"), [0, 0, 0, 0, 1])
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"(another kind of number|cut).*kernel\.c:\d+"):
+        jax.grad(f)(X[:5])
+    assert np.isnan(jax.jacfwd(f)(X[:5])).any()
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        """int64_t w = u[0].i;
-        for (int i = 0; i < n; i++) { v[i].i = w; w = u[(i + 1) % n].i; if (x[i] > 50) w = 7; }
-        for (int i = 0; i < n; i++) s += t[i] == 0 ? v[i].d * x[i] : v[i].f[0] * (i + 1);""",
-        """char *p = (char *)u, *q = (char *)v;
-        for (int i = 0; i < n; i++) {
-          double d = x[i] * x[4]; float a = (float)x[i];
-          if (t[i] == 1) memcpy(p, &a, 4), p += 4; else memcpy(p, &d, 8), p += 8;
+        """struct { int tag; union { double d; float f[2]; int i; } u; } v[8];
+        for (int k = 0; k < n; k++)
+          if ((v[k].tag = k % 3) == 0) v[k].u.d = x[k] * x[k] * x[k];
+          else if (k % 3 == 1) v[k].u.f[0] = (float)x[k], v[k].u.f[1] = 2;
+          else v[k].u.i = k;
+        for (int k = 0; k < n; k++)
+          s += v[k].tag == 0 ? v[k].u.d * v[k].u.d
+            : v[k].tag == 1 ? v[k].u.f[0] * v[k].u.f[1] * x[0] * x[0] : v[k].u.i * x[k] * x[k];""",
+        """union { double d; float f; long i; } r[8], t;
+        for (int k = 0; k < 8; k++) r[k].d = x[k % n];
+        for (int p = 0; p < 14; p++) {
+          int a = p % 8, b = (p * 3 + 1) % 8;
+          if (p % 4 == 1) r[a].f = (float)x[p % n], r[b] = r[a], s += r[b].f * r[a].f, r[a].d = x[0], r[b].d = x[1];
+          else if (p % 4 == 2) r[a].i = p, s += r[a].i * x[a % n], r[a].d = x[b % n] * x[b % n];
+          else t = r[a], r[a] = r[b], r[b] = t;
         }
-        memcpy(v, u, 40);
-        for (int i = 0; i < n; i++) {
-          double d; float a;
-          if (t[i] == 1) memcpy(&a, q, 4), q += 4, s += a * x[0]; else memcpy(&d, q, 8), q += 8, s += d * x[1];
-        }""",
+        for (int k = 0; k < 8; k++) s += r[k].d * (k + 1);""",
+        """typedef struct { double v[2]; float w[4]; } R;
+        R q[8], *p = malloc(n * sizeof *p);
+        for (int k = 0; k < n; k++) {
+          for (int j = 0; j < 4; j++) q[k].w[j] = (float)(x[k] * (j + 1));
+          q[k].v[0] = x[k] * x[0], q[k].v[1] = 1;
+        }
+        memcpy(p, q, n * sizeof *p);
+        for (int k = 0; k < n; k++)
+          for (int j = 0; j < 4; j++) s += p[k].w[j] * p[(k + 1) % n].w[3 - j] * p[k].v[j % 2];
+        free(p);""",
     ],
-    ids=["merged words", "doubles from the middle of a word on"],
+    ids=["tagged", "registers of a machine", "rows of floats"],
 )
-def test_words_that_are_moved_in_another_way_than_their_numbers_are_told(body: str) -> None:
-    f = _of_words(body, [0, 1, 0, 0, 1])
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"another kind of number.*kernel\.c:\d+"):
-        jax.grad(f)(X[:5])
-    assert np.isnan(jax.jacfwd(f)(X[:5])).all()
+def test_records_of_doubles_floats_and_integers_have_second_derivatives(body: str) -> None:
+    head = "#include <stdlib.h>\n#include <string.h>\n"
+    f = kernel(head + f"double f(int n, const double *x) {{ double s = 0; {body} return s; }}", "c")
+    step, x = 1e-3, X[:6] / 2
+    wanted = np.stack([(jax.grad(f)(x + e) - jax.grad(f)(x - e)) / (2 * step) for e in np.eye(6) * step])
+    np.testing.assert_allclose(jax.hessian(f)(x), wanted, rtol=1e-3, atol=1e-3)
+    slopes = [(f(x + e) - f(x - e)) / (2 * step) for e in np.eye(6) * step]
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(f)(x), slopes, rtol=1e-3, atol=1e-3)
 
 
 def test_an_arena_hands_out_arrays_of_doubles_floats_and_integers() -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from jax_enzyme.ad.emit import kinds
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.emit.cut_numbers import WholeNumbers
@@ -36,7 +37,8 @@ from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.classes import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.marks import is_told
 from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.remembered import remembered
@@ -134,21 +136,7 @@ class Adjoints:
                 varies = self._builder.fcmp("une", adjoint, zero(adjoint.type))
                 HalfWord(self._builder, shadow, instruction.type).read_backward(varies)
             case I.Load():
-                if T.is_int(instruction.type):
-                    self._check_bits(instruction)
-                if instruction in self.late_sums.loads:
-                    self.late_sums.keep(instruction, self.take(instruction))
-                    return
-                pointer = self._sources.shadow(instruction.operands[0])
-                adjoint = self.take(instruction)
-                align = element_alignment(adjoint.type, instruction.align)
-                if instruction in self._updates:
-                    store_number(self._builder, adjoint, pointer, align)
-                    return
-                if self._sums.add(instruction, pointer, adjoint):
-                    return
-                old = load_number(self._builder, adjoint.type, pointer, align)
-                store_number(self._builder, self._added(old, adjoint), pointer, align)
+                self._load(instruction)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():
@@ -199,6 +187,25 @@ class Adjoints:
         return variable
 
     # -- memory --------------------------------------------------------------------------------------------------------
+
+    def _load(self, instruction: I.Load) -> None:
+        if T.is_int(instruction.type):
+            self._check_bits(instruction)
+        if instruction in self.late_sums.loads:
+            self.late_sums.keep(instruction, self.take(instruction))
+            return
+        pointer = self._sources.shadow(instruction.operands[0])
+        adjoint = self.take(instruction)
+        if T.is_int(instruction.type) and self._facts.tells_kinds(instruction.operands[0]):
+            kinds.note_word(self._runtime.declarations, self._builder, pointer, adjoint)
+        align = element_alignment(adjoint.type, instruction.align)
+        if instruction in self._updates:
+            store_number(self._builder, adjoint, pointer, align)
+            return
+        if self._sums.add(instruction, pointer, adjoint):
+            return
+        old = load_number(self._builder, adjoint.type, pointer, align)
+        store_number(self._builder, self._added(old, adjoint), pointer, align)
 
     def _store(self, instruction: I.Store) -> None:
         value, target = instruction.operands
@@ -277,8 +284,12 @@ class Adjoints:
     def _of_its_kind(self, call: I.CallBase) -> None:
         """Of an integer nothing goes on, but that it was none."""
         load, is_own = call.operands[0], self._sources.value(call.operands[1])
+        assert isinstance(load, I.Load)
         adjoint = self._whole_numbers.of_its_kind(self._builder, call, is_own, self.take(call))
         if T.is_float(call.type):
+            if self.is_active(load) and self._facts.tells_kinds(load.operands[0]):
+                shadow = self._sources.shadow(load.operands[0])
+                kinds.note(self._runtime.declarations, self._builder, shadow, adjoint.type, is_own)
             self.add(load, adjoint)
         elif self.is_active(load) and call.type in (T.I32, T.I64):
             own = self._builder.icmp("ne", is_own, zero(is_own.type))
@@ -295,6 +306,11 @@ class Adjoints:
         to = self._sources.shadow(target)
         if not self._facts.shadowed_memory(source):
             self._clear(call, to, length)
+            return
+        if is_told(call):
+            there, here = (kinds.held(self._runtime.words, self._facts.points_to.of(p)) for p in (target, source))
+            copy = kinds.copy_adjoint(self._runtime.module, there or here)
+            self._builder.call(copy, [to, self._sources.shadow(source), length, const_int(T.I64, there)])
             return
         adjoint = self._copy_adjoint(call)
         if adjoint is not None:
@@ -314,19 +330,19 @@ class Adjoints:
             return self._numbers_adjoint(alone, call)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
-        kinds = {k for o in objects for k in self._runtime.words.of(o)}
+        found = {k for o in objects for k in self._runtime.words.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
         words = self._runtime.words
-        kind = next(iter(kinds)) if len(kinds) == 1 and not pointers else None
+        kind = next(iter(found)) if len(found) == 1 and not pointers else None
         if kind is not None and is_array(words, call, kind):
             return self._numbers_adjoint(kind, call)
-        pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
+        pattern = numbers_in(words, target, source, call.operands[2]) if found else None
         if pattern is None and is_freed_next(call, self._facts.points_to):
             return self._runtime.move_adjoint()
         if pattern is None and kind is not None and words.are_aligned(kind):
             return self._runtime.aligned_copy_adjoint(kind)
         if pattern is None:
-            held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
+            held = ", ".join(sorted(str(k) for k in found)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""
             raise self._facts.refused(call, MIXED_COPY, held=held)
         pattern = replace(pattern, joined=bool(self._facts.activity.beside))

@@ -37,6 +37,7 @@ from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
+from jax_enzyme.ir.marks import is_told
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import NUMBERS_KNOWN, NUMBERS_WHOLE
@@ -55,7 +56,7 @@ class WholeNumbers:
 
     def layout(self, call: I.CallBase) -> Grid | Pattern | None:
         """Where the numbers stand that a copy, or a clearing, may cut; None where it cuts none, or nobody knows."""
-        if self.is_off or not is_unsure(self.words, self.facts.activity, call):
+        if self.is_off or is_told(call) or not is_unsure(self.words, self.facts.activity, call):
             return None
         multiples = grid(self.words, self.facts.activity, call)
         if multiples is not None and multiples.alone:

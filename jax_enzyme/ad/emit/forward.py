@@ -40,6 +40,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import with_room
+from jax_enzyme.ir.marks import TOLD
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, GlobalValue, Value
 from jax_enzyme.rules.blas.table import Routine
@@ -426,7 +427,9 @@ class _Emitter(ShadowedCopy):
         length = self.builder.wide(self.value(call.operands[2]))
         shadows = [self.shadow(pointer) for pointer in call.operands[:2]]
         no_parts = None if layout is None else whole_numbers.has_no_parts(self.builder, layout, shadows, length)
-        self.beside(call, twin, range(2)).metadata = kept_access(self.shared.module, call)
+        copy = self.beside(call, twin, range(2))
+        # Of tangents the table of kinds knows nothing.
+        copy.metadata = [(kind, node) for kind, node in kept_access(self.shared.module, call) if kind != TOLD]
         if layout is not None and no_parts is not None:
             whole_numbers.check_tangents(self.builder, call, layout, shadows, length, no_parts)
 

@@ -147,7 +147,7 @@ one:
   %up = add i64 %size, 15
   %padded = and i64 %up, -16
   call void @llvm.memcpy.p0.p0.i64(ptr MEMORY_COPY, i64 %size, i1 false)
-  %at.one = getelementptr inbounds i8, ptr %at, i64 %padded
+KINDS  %at.one = getelementptr inbounds i8, ptr %at, i64 %padded
   %shadow.at = getelementptr inbounds i8, ptr %node, i64 24
   %shadow = load ptr, ptr %shadow.at
   %alone = icmp eq ptr %shadow, null
@@ -167,23 +167,21 @@ exit:
   ret void
 }
 """
-_SAVE = (
-    _COPY.replace("NAME", "save")
-    .replace("MEMORY_COPY", "%at, ptr %memory")
-    .replace("SHADOW_COPY", "%at.one, ptr %shadow")
-)
-_RESTORE = (
-    _COPY.replace("NAME", "restore")
-    .replace("MEMORY_COPY", "%memory, ptr %at")
-    .replace("SHADOW_COPY", "%shadow, ptr %at.one")
-)
+_KINDS = "  call void @je.kinds.copy(ptr MEMORY_COPY, i64 %size)\n"
+_OF_KINDS = "declare void @je.kinds.copy(ptr, ptr, i64)\n"
+_WAYS = {
+    "save": ("%at, ptr %memory", "%at.one, ptr %shadow"),
+    "restore": ("%memory, ptr %at", "%shadow, ptr %at.one"),
+}
 
 
 class KeptMemory:
-    """Emits allocations, releases, lists and copies of kept memory."""
+    """Emits allocations, releases, lists and copies of kept memory; `tells_kinds`: with what the table of kinds knows
+    of it."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, tells_kinds: bool = False) -> None:
         self._runtime = runtime
+        self._tells_kinds = tells_kinds
 
     def allocate(self, builder: Builder, alive: Value, arena: Value, size: Value) -> tuple[Value, Value]:
         """A node of the list, and its memory."""
@@ -206,10 +204,17 @@ class KeptMemory:
         return load_integer(builder, builder.offset(nodes, 8))
 
     def save(self, builder: Builder, nodes: Value, to: Value) -> None:
-        builder.call(self._runtime.helper("je.kept.save", _SAVE), [nodes, to])
+        builder.call(self._copy("save"), [nodes, to])
 
     def restore(self, builder: Builder, nodes: Value, source: Value) -> None:
-        builder.call(self._runtime.helper("je.kept.restore", _RESTORE), [nodes, source])
+        builder.call(self._copy("restore"), [nodes, source])
+
+    def _copy(self, name: str) -> Function:
+        memory, shadow = _WAYS[name]
+        name += ".kinds" * self._tells_kinds
+        text = _COPY.replace("NAME", name).replace("KINDS", _KINDS if self._tells_kinds else "")
+        text = text.replace("MEMORY_COPY", memory).replace("SHADOW_COPY", shadow)
+        return self._runtime.helper(f"je.kept.{name}", _OF_KINDS + text if self._tells_kinds else text)
 
     def _helper(self, name: str) -> Function:
         self._runtime.arena("allocate")

@@ -30,6 +30,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, ConstantNull, Value
+from jax_enzyme.rules.kinds import of_table
 
 _RECORDS = 4
 _RECORDS_OF_HALVES = 16
@@ -74,7 +75,7 @@ class LoopSweeps:
         self, runtime: Runtime, segment: Emitted, state: State, heads: Sequence[int], schedule: Schedule
     ) -> None:
         self.runtime = runtime
-        self.kept = KeptMemory(runtime)
+        self.kept = KeptMemory(runtime, state.tells_kinds)
         self.segment = segment
         self.state = state
         self.heads = heads
@@ -172,6 +173,7 @@ class _Run:
         self.nodes, self.arena, self.mark = nodes, arena, mark
         sizes = [size for _, size in (*self.state.fixed, *self.state.moved)]
         copies = list(zip(addresses, sizes, strict=True))
+        self._told = set(addresses[: len(self.state.fixed)] if self.state.tells_kinds else ())
         self.small = [(address, size) for address, size in copies if size <= _SMALL]
         self.large = [(address, size) for address, size in copies if size > _SMALL]
         self.blocks = len(self.large) + len(nodes)
@@ -193,11 +195,11 @@ class _Run:
         builder.store(before, record)
         builder.store(start, builder.offset(record, 8))
         for at, (address, size) in self._small_places(builder, record):
-            self.runtime.copy(builder, at, address, size)
+            self._copy(builder, at, address, size, address)
         for at, (address, size) in self._block_places(builder, record):
             block = self.runtime.take(builder, size)
             builder.store(block, at)
-            self.runtime.copy(builder, block, address, size)
+            self._copy(builder, block, address, size, address)
         for n, each in enumerate(self.nodes):
             block = self.runtime.take(builder, self.kept.list_bytes(builder, each))
             builder.store(block, builder.offset(record, self._kept_at + 8 * n))
@@ -206,12 +208,18 @@ class _Run:
 
     def restore(self, builder: Builder, record: Value) -> None:
         for at, (address, size) in self._small_places(builder, record):
-            self.runtime.copy(builder, address, at, size)
+            self._copy(builder, address, at, size, address)
         for at, (address, size) in self._block_places(builder, record):
-            self.runtime.copy(builder, address, builder.load(T.PTR, at), size)
+            self._copy(builder, address, builder.load(T.PTR, at), size, address)
         for n, each in enumerate(self.nodes):
             block = builder.load(T.PTR, builder.offset(record, self._kept_at + 8 * n))
             self.kept.restore(builder, each, block)
+
+    def _copy(self, builder: Builder, to: Value, source: Value, size: int, of: Value) -> None:
+        """Copies what is at an address, to or from a record, and what is told of it."""
+        self.runtime.copy(builder, to, source, size)
+        if of in self._told:
+            of_table(self.runtime.declarations, builder, "copy", to, source, ConstantInt(T.I64, size))
 
     def drop(self, builder: Builder, record: Value) -> None:
         """Frees a record."""

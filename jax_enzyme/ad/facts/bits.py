@@ -373,6 +373,8 @@ class BitChecks:
         original = self.origin.get(access, access)
         if not isinstance(access, I.Store) or access.operands[0] in self._computed:
             return False
+        if self._in_frames and is_zero(access.operands[0]):
+            return True  # a shadow is cleared
         if self.activity.beside and not self._is_half(access):
             return False
         if is_integer_of_c(self.module, original) or self.activity.beside:
@@ -419,7 +421,9 @@ class BitChecks:
     def _clash(self, value: Value, part: Bytes, other: Bytes) -> Cause | None:
         if part.number:
             whole = part.size == other.size and not part.straddles(other)
-            return PARTS if other.number and not whole else None
+            # All accesses of such memory are told; optimisers may have lost what says so of one in a derivative.
+            is_told = (part.told and other.told) or (self._in_frames and (part.told or other.told))
+            return PARTS if other.number and not whole and not is_told else None
         if self._mantissa_is_computed(value, other.size):
             return MADE
         return PARTS if other.number and not part.fits(other) else None

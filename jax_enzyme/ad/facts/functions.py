@@ -15,7 +15,15 @@ from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_opaque_call, only_decides, rule_of
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import (
+    MemoryObject,
+    call_effect,
+    called_routine,
+    copy_operands,
+    is_copy,
+    is_defined_call,
+    is_memory_free,
+)
 from jax_enzyme.analysis.speculation import may_be_infinite, speculated
 from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.classes import dataclass
@@ -23,6 +31,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.marks import is_told
 from jax_enzyme.ir.module import Function, Module, callers_of
 from jax_enzyme.ir.reach import led_to, made_of, reached
 from jax_enzyme.ir.values import Constant, Value
@@ -137,6 +146,17 @@ class Facts:
         """The distances that have to be those of the shadows as well, which only the run knows."""
         found = (i for i in self.points_to.instructions() if isinstance(i, I.BinaryOp) and i.opcode == "sub")
         return frozenset(filter(self.distances.is_unsure, found))
+
+    @cached_property
+    def _told(self) -> frozenset[MemoryObject]:
+        """Memory that is copied, and of which only the run knows what kind of number lies where."""
+        calls = (i for i in self.points_to.instructions() if isinstance(i, I.CallBase))
+        copies = [call for call in calls if is_copy(call) and is_told(call)]
+        return frozenset(o for copy in copies for p in copy_operands(copy)[:2] for o in self.points_to.of(p))
+
+    def tells_kinds(self, pointer: Value) -> bool:
+        """Whether the table of kinds has to know of adjoints in the shadow of such memory."""
+        return not self._told.isdisjoint(self.points_to.of(pointer))
 
     @remembered
     def ends_number(self, store: I.Store) -> bool:

@@ -67,13 +67,15 @@ class StateError(DifferentiationError):
 @dataclass(frozen=True, eq=False)
 class State:
     """`fixed` are objects with their sizes, `moved` those of them whose shadows hold pointers that change too. `kept`
-    comes from the arena; `saved` is the part of it that changes, `followed` the part of that whose shadows do."""
+    comes from the arena; `saved` is the part of it that changes, `followed` the part of that whose shadows do.
+    `tells_kinds`: what the table of kinds knows of the objects is put back with them."""
 
     fixed: tuple[tuple[MemoryObject, int], ...]
     moved: tuple[tuple[MemoryObject, int], ...]
     kept: frozenset[MemoryObject]
     saved: tuple[MemoryObject, ...]
     followed: frozenset[MemoryObject]
+    tells_kinds: bool
 
     @property
     def follows_pointers(self) -> bool:
@@ -135,7 +137,8 @@ class StateFinder:
                 moved += [(item, size)] if follows else []
         kept |= self._freed_with(kept)
         self._check_released(kept)
-        return State(tuple(fixed), tuple(moved), frozenset(kept), tuple(saved), frozenset(followed))
+        tells_kinds = any(callee_name(i) in KINDS for f in self._functions for i in f.instructions())
+        return State(tuple(fixed), tuple(moved), frozenset(kept), tuple(saved), frozenset(followed), tells_kinds)
 
     def _reachable(self) -> list[MemoryObject]:
         found = [
@@ -165,7 +168,7 @@ class StateFinder:
                 and rule_of(instruction, self._facts.rules) is None
                 and not is_memory_free(instruction)
             )
-            if unknown or effect is Effect.READ_CLOCK or callee_name(instruction) in KINDS:
+            if unknown or effect is Effect.READ_CLOCK:
                 raise self._refused(OTHER_EFFECT, instruction, instruction=describe(instruction))
 
     def _check_accesses(self) -> None:
