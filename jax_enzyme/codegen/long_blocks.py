@@ -44,7 +44,6 @@ Place = tuple[Function, BasicBlock]
 
 _NOTHING = T.FunctionType(T.VOID, ())
 _HARMLESS = ("nounwind", "memory(none)")
-"""Without `willreturn`: LLVM would move more across, and code grow by a sixth, in what it keeps for later."""
 
 
 def long_blocks(module: Module) -> list[BasicBlock]:

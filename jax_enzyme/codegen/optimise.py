@@ -159,7 +159,7 @@ def _optimised(module: Module, machine: llvm.TargetMachine, options: Options, is
         passes.add_always_inliner_pass()
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
-        run_on_module(passes, native, builder)
+        run_on_module(passes, native, builder, pipeline.settings)
     for mended in (without_short_masks, with_common_sums):
         changed = mended(native)
         native = native if changed is None else _parsed(to_text(changed))
