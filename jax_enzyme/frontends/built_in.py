@@ -10,20 +10,20 @@ _SAME = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 log log2 log10 pow floor ceil trunc rint nearbyint round "
     "roundeven fma lrint llrint lround llround modf"
 ).split()
-_MARKS = {
-    **{f"@llvm.{name}.": name for name in _SAME},
-    "@llvm.maxnum.": "fmax",
-    "@llvm.minnum.": "fmin",
-    "@llvm.maximumnum.": "fmaximum_num",
-    "@llvm.minimumnum.": "fminimum_num",
-    " frem ": "fmod",
+_INTRINSICS = {
+    **{name: name for name in _SAME},
+    "maxnum": "fmax",
+    "minnum": "fmin",
+    "maximumnum": "fmaximum_num",
+    "minimumnum": "fminimum_num",
 }
-"""What stands in the IR of a module that calls a function, without what follows for its type."""
+"""LLVM's functions, less what follows for their types, and C's."""
 
 
 def put_for(ir: str) -> frozenset[str]:
     """The functions for which a module may have clang's own."""
-    found = [name for mark, name in _MARKS.items() if mark in ir]
+    mentioned = {rest.partition(".")[0] for rest in ir.split("@llvm.")[1:]}
+    found = [_INTRINSICS[name] for name in mentioned if name in _INTRINSICS] + ["fmod"] * (" frem " in ir)
     return frozenset(name + suffix for name in found for suffix in ("", "f", "l"))
 
 

@@ -9,6 +9,7 @@ line of the user's source that called them.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
@@ -53,13 +54,8 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What they have no use for is left out, where that is not done yet (`reduced`); a small module that needs nothing
     stays as it is."""
-    if _asks_mpi_in_fortran(ir):
-        called = parse(linking.link(linking.reachable(ir, roots), [_compiled(_MPI_OF_FORTRAN)]))
-        ir = to_text(inline_everything(called, roots, ["sroa", "instcombine", "simplifycfg"]))
-    if reduces_pairs(ir):
-        ir = without_pairs(linking.reachable(ir, roots))
-    if makes_objects(ir):
-        ir = without_objects(linking.reachable(ir, roots))
+    if "@MPI_" in ir or "@mpi_" in ir:
+        ir = _with_plain_mpi(ir, roots)
     if (reduced or len(ir) < LARGE) and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
@@ -77,6 +73,16 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     ir = toolchain.portable(ir)
     cache.put(key, ir.encode())
     return ir
+
+
+def _with_plain_mpi(ir: str, roots: Sequence[str]) -> str:
+    """The module without those objects of MPI's that can be said without them."""
+    if _asks_mpi_in_fortran(ir):
+        called = parse(linking.link(linking.reachable(ir, roots), [_compiled(_MPI_OF_FORTRAN)]))
+        ir = to_text(inline_everything(called, roots, ["sroa", "instcombine", "simplifycfg"]))
+    if reduces_pairs(ir):
+        ir = without_pairs(linking.reachable(ir, roots))
+    return without_objects(linking.reachable(ir, roots)) if makes_objects(ir) else ir
 
 
 def _asks_mpi_in_fortran(ir: str) -> bool:
