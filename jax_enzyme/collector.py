@@ -47,5 +47,6 @@ def _take_for_old(seconds: float) -> None:
 
 
 _since = 0.0
-_cost = 0.1
-"""Seconds without collections since the last one, and what that took."""
+_cost = 0.3
+"""Seconds without collections since the last one, and what that took; the first is guessed to be beside a large module
+of C++, so that a process with one kernel does without."""
