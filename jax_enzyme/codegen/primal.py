@@ -31,7 +31,10 @@ class Primal:
 def primal(function: ArrayFunction) -> Primal:
     """The kernel that a bound function is, whose module nobody else needs."""
     has_state = any(not v.is_constant and v.initializer is not None for v in function.module.globals.values())
-    flat = canonical(prepare(function), is_spent=True)
+    function.module.is_spent = True
+    prepared = prepare(function)
+    prepared.module.is_spent = False
+    flat = canonical(prepared, is_spent=True)
     safe, copied = protect_inputs(flat)
     moved = move_large_locals(keep_iteration_memory(safe))
     return Primal(flat if moved is flat else canonical(moved, is_spent=True), copied, has_state)

@@ -39,6 +39,21 @@ def clone_with_map(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
         return _clone(module, Cloner())
 
 
+def own(module: Module) -> Module:
+    """The module itself where nobody else needs it; a deep copy otherwise."""
+    return own_with_map(module)[0]
+
+
+def own_with_map(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
+    """The same, and what `clone_with_map` says: of values that are not copied, themselves."""
+    return (module, _Themselves()) if module.is_spent else clone_with_map(module)
+
+
+class _Themselves(dict[V.Value, V.Value]):
+    def __missing__(self, value: V.Value) -> V.Value:
+        return value
+
+
 def clone_without_debug(module: Module) -> Module:
     """A deep copy without debug records, locations and debug calls, and without the metadata that only they used."""
     with collector_paused():

@@ -96,7 +96,8 @@ class Function(GlobalValue):
 @dataclass(eq=False, slots=True)
 class Module:
     """Whole module. `attribute_groups["0"]` is the text tuple of `attributes #0`; `metadata["12"]` the node `!12`;
-    `named_metadata["llvm.module.flags"]` its operands."""
+    `named_metadata["llvm.module.flags"]` its operands. `is_spent`: nobody needs it as it is, and a pass may change it
+    instead of a copy (`clone.own`)."""
 
     source_filename: str | None = None
     identifier: str = ""
@@ -111,6 +112,7 @@ class Module:
     attribute_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     named_metadata: dict[str, list[MDValue]] = field(default_factory=dict)
     metadata: MutableMapping[str, MDNode] = field(default_factory=dict[str, "MDNode"])
+    is_spent: bool = False
 
     def symbol(self, name: str) -> GlobalValue | None:
         return self.functions.get(name) or self.globals.get(name) or self.aliases.get(name)

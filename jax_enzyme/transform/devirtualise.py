@@ -39,7 +39,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone, clone_with_map, with_operands
+from jax_enzyme.ir.clone import clone, clone_with_map, own, with_operands
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import (
     BasicBlock,
@@ -80,7 +80,7 @@ def hide_callees(module: Module) -> Module:
     """A copy of the module in which no optimiser sees what is called through pointers; itself where nothing is."""
     if not any(map(_is_visible, (i for f in module.functions.values() for i in f.instructions()))):
         return module
-    copy = clone(module)
+    copy = own(module)
     hide = Declarations(copy).function(_CALLEE, T.FunctionType(T.PTR, (T.PTR,)), (*PURE, "norecurse"))
     for block in (b for f in copy.functions.values() for b in f.blocks):
         kept: list[I.Instruction] = []

@@ -13,7 +13,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone, own
 from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module, take_apart
@@ -265,11 +265,12 @@ def on_functions(module: Module, is_due: Callable[[Function], object], change: C
 
 
 def lower(module: Module, change_of: Callable[[I.Instruction, Declarations], Change | None]) -> Module:
-    """A copy of the module, rewritten wherever there is a change; the module itself where there is none."""
+    """A copy of the module, rewritten wherever there is a change; the module itself where there is none, or where it is
+    spent."""
     declarations = Declarations(module)
     if not any(change_of(i, declarations) for f in module.functions.values() for i in f.instructions()):
         return module
-    copy = clone(module)
+    copy = own(module)
     declarations = Declarations(copy)
     for function in list(copy.functions.values()):
         rewrite(function, lambda instruction: change_of(instruction, declarations))

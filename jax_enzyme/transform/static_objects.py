@@ -35,7 +35,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone_function, clone_with_map, with_room
+from jax_enzyme.ir.clone import clone_function, own_with_map, with_room
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module, define
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
@@ -73,7 +73,7 @@ def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     hidden = _hidden_uses(root, units, named)
     inside, once = ([], units) if hidden else _sorted(root, units, named)
     stays = not (registers or inside or once or any(map(_is_list, module.globals.values())))
-    module, copies = (with_room(module), {}) if stays else clone_with_map(module)
+    module, copies = (with_room(module), {}) if stays else own_with_map(module)
     module.globals.pop(_CONSTRUCTORS, None)
     module.globals.pop("llvm.global_dtors", None)
     for variable in filter(_is_list, module.globals.values()):

@@ -31,7 +31,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.clone import own_with_map
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import Argument, Poison, Value, int_value
 from jax_enzyme.rules.effects import Effect
@@ -68,7 +68,7 @@ def split_struct_copies(function: ArrayFunction, uniform: int = 0) -> ArrayFunct
                     found[call] = members
     if not found and not whole:
         return function
-    copy, copied = clone_with_map(module)
+    copy, copied = own_with_map(module)
     calls = {copied[c]: m for c, m in found.items()}
     accesses = {copied[i] for i in whole}
     for caller in callers:

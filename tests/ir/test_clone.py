@@ -11,12 +11,13 @@ import pytest
 from jax_enzyme import collector
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.clone import clone, clone_function, clone_with_map
+from jax_enzyme.ir.clone import clone, clone_function, clone_with_map, own, own_with_map
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.metadata import MDConstant
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.divisions import hide_divisors
 from tests.ir.support import FIXTURES
 from tests.support.verified import verify
 
@@ -120,3 +121,18 @@ def test_garbage_is_collected_as_often_as_its_cost_allows(monkeypatch: pytest.Mo
         with collector_paused():
             node = ref(Node())
         assert (node() is not None) == is_there
+
+
+def test_a_module_that_nobody_needs_as_it_is_is_changed_itself() -> None:
+    divided = "define i32 @f(i32 %a, i32 %b) {\n  %q = sdiv i32 %a, %b\n  ret i32 %q\n}\n"
+    module = parse(divided)
+    assert own(module) is not module
+    hidden = hide_divisors(module)
+    assert hidden is not module and to_text(module) == to_text(parse(divided))
+    module.is_spent = True
+    same, twins = own_with_map(module)
+    assert same is module and all(twins[i] is i for i in module.functions["f"].instructions())
+    assert not clone(module).is_spent
+    result = hide_divisors(module)
+    assert result is module and to_text(result) == to_text(hidden)
+    verify(result)
