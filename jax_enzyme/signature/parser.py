@@ -267,6 +267,8 @@ class _Parser:
             self.fail(
                 "a pointer has brackets before its star", start, f"a pointer to one value is `{name}: {dtype}[]*`"
             )
+        if dtype and not groups:
+            self.fail("brackets mark a pointer, and no star", start, f"a pointer to one value is `{name}: {dtype}[]`")
         inner = dtype or "{...}"
         self.fail("brackets alone are a pointer already", start, f"an array of pointers is `{name}: {inner}[n][m]`")
 
