@@ -60,7 +60,7 @@ def test_text_round_trip(text: str) -> None:
         ("out p: {x: f64}", "by value"),
         ("p: {x: f64*} -> f64", "brackets before its star"),
         ("x: f64[n]* -> f64", "a pointer already"),
-        ("n: i32, x: f64* -> f64", "pointer to one value is `x: f64[]`"),
+        ("n: i32, x: f64* -> f64", "a pointer, and no star"),
         ("p: {x: f64[n]*, q: {z: f64[k]*}, k: i32, m: f64} , y: f64[q.k] -> f64", "no member"),
         ("a: {n: i32, x: f64[n]*}, b: {n: i32, x: f64[n]*}, y: f64[n] -> f64", "`a.n` or `b.n`"),
         ("x: f64 = 3 -> f64", "fixed value"),
