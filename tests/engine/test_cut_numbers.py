@@ -123,6 +123,40 @@ def test_a_number_that_is_cut_in_two_is_told(what: tuple[int, int, int, int]) ->
         assert "within a number" in str(error)
 
 
+_GROWING = r"""
+#include <stdlib.h>
+#include <string.h>
+void f(int n, const double *x, double *y) {
+  char *packed = malloc(3), *name;
+  size_t room = 3, used = 0;
+  for (int i = 0; i < n; i++) {
+    double square = x[i] * x[i];
+    while (used + 10 > room) packed = realloc(packed, room *= 2);
+    packed[used] = i, memcpy(packed + used + 1, &square, 8), used += 9;
+  }
+  for (int i = 0; i < n; i++) {
+    int is_name = ((int)(x[i] * 100)) % 2;
+    size_t size = is_name ? 4 : 8;
+    char *copy = malloc(size), *home = getenv("PATH");
+    double number;
+    memcpy(copy, is_name && home ? home : packed + 9 * i + 1, size);
+    memcpy(&number, copy, 8 * !is_name);
+    y[i] = is_name ? 3 * x[i] : number * packed[9 * i];
+    free(copy);
+  }
+  free(packed);
+}"""
+
+
+def test_blocks_that_grow_and_what_the_system_lends_cut_nothing() -> None:
+    kernel = je.kernel(_GROWING, "f", "n: i32, x: f64[n], out y: f64[n]", lang="c")
+    x = np.array([0.31, 0.5, 1.22, 0.74, 1.9, 2.42, 0.27, 0.64])
+    even = (x * 100).astype(int) % 2 == 0
+    slopes = np.where(even, 2 * x * np.arange(8), 3)
+    np.testing.assert_allclose(jax.jvp(kernel, (x,), (np.cos(x),))[1], slopes * np.cos(x), rtol=1e-12)
+    np.testing.assert_allclose(jax.vjp(kernel, x)[1](np.sin(x))[0], slopes * np.sin(x), rtol=1e-12)
+
+
 def test_second_derivatives_have_the_checks_of_the_first() -> None:
     source = """#include <string.h>
 double f(const int at[2], const double x[5]) {

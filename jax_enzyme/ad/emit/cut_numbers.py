@@ -26,12 +26,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import nan
 
-from jax_enzyme.ad.emit.copies import Pattern, numbers_around
+from jax_enzyme.ad.emit.copies import Pattern, is_freed_next, numbers_around
 from jax_enzyme.ad.emit.cut_number_texts import Look, grid_text, records_text
 from jax_enzyme.ad.emit.runtime import defined
 from jax_enzyme.ad.facts.cut_numbers import Grid, addresses, grid, is_unsure
 from jax_enzyme.ad.facts.errors import place_of
 from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.analysis.objects import is_copy, is_resize
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
@@ -58,6 +59,8 @@ class WholeNumbers:
         """Where the numbers stand that a copy, or a clearing, may cut; None where it cuts none, or nobody knows."""
         if self.is_off or is_told(call) or not is_unsure(self.words, self.facts.activity, call):
             return None
+        if is_resize(call) or (is_copy(call) and is_freed_next(call, self.words.points_to)):
+            return None  # a block moves to where it has more room: of what it did not hold, nothing is left
         multiples = grid(self.words, self.facts.activity, call)
         if multiples is not None and multiples.alone:
             return multiples

@@ -427,6 +427,9 @@ class _Emitter(ShadowedCopy):
         length = self.builder.wide(self.value(call.operands[2]))
         shadows = [self.shadow(pointer) for pointer in call.operands[:2]]
         no_parts = None if layout is None else whole_numbers.has_no_parts(self.builder, layout, shadows, length)
+        if no_parts is not None and any(o.kind == "stream" for o in self.facts.points_to.of(call.operands[1])):
+            lent = self.builder.icmp("eq", shadows[1], self.value(call.operands[1]))  # by the system: its own shadow
+            no_parts = self.builder.binary("or", no_parts, lent)
         copy = self.beside(call, twin, range(2))
         # Of tangents the table of kinds knows nothing.
         copy.metadata = [(kind, node) for kind, node in kept_access(self.shared.module, call) if kind != TOLD]
