@@ -49,6 +49,8 @@ from jax_enzyme.rules.table import standard
 _PAGE = 4096
 """Bytes of the first and the last page, in which no system has memory."""
 
+_CXX_TABLES = ("_ZTV", "_ZTI", "_ZTS")
+
 
 @dataclass(frozen=True, eq=False)
 class MemoryObject:
@@ -62,6 +64,12 @@ class MemoryObject:
     def is_constant(self) -> bool:
         """A table that no program can write to."""
         return isinstance(self.site, GlobalVariable) and self.site.is_constant
+
+    @property
+    def is_code(self) -> bool:
+        """A function, or what C++ knows of a class (virtual functions, type information, the type's name), in the
+        module or in the run time: nothing that a program writes to."""
+        return self.kind == "function" or (self.site is not None and self.site.name.startswith(_CXX_TABLES))
 
     @property
     def is_fixed(self) -> bool:

@@ -44,15 +44,11 @@ def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[Memor
 def _own_shadows(points_to: PointsTo) -> frozenset[MemoryObject]:
     """The greatest set of tables that lead into it alone, and hold no numbers."""
     tables = {o for o, held in points_to.contents.items() if held and _holds_addresses_only(o)}
-    certain = {o for o in points_to.contents if _is_code(o)} | _texts(points_to, tables)
+    certain = {o for o in points_to.contents if o.is_code} | _texts(points_to, tables)
     own = certain | tables
     while leaking := {o for o in own - certain if not points_to.contents[o] <= own}:
         own -= leaking
     return frozenset(own)
-
-
-def _is_code(item: MemoryObject) -> bool:
-    return item.kind == "function" or (item.site is not None and item.site.name.startswith(_CXX_TABLES))
 
 
 def _holds_addresses_only(item: MemoryObject) -> bool:
@@ -81,8 +77,6 @@ def _is_bytes(item: MemoryObject) -> bool:
 
 
 _READERS = (Effect.PURE_INT, Effect.OUTPUT, Effect.ABORT, Effect.IGNORED)
-_CXX_TABLES = ("_ZTV", "_ZTI", "_ZTS")
-"""Virtual functions, type information and type names: in the module or in the C++ run time."""
 
 
 def _holds_addresses(value: Constant) -> bool:

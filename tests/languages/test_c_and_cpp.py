@@ -22,7 +22,7 @@ CPP = (
     "sorted sorted_stably selected vectors nested_vectors complex_numbers value_arrays "
     "virtual_functions caught static_table expression_templates with_string containers permuted heap_order sum_types "
     "shared_list small_closure big_closure sorted_records hash_tables owned_tree dynamic_casts "
-    "named_numbers shaded"
+    "named_numbers shaded named_steps"
 ).split()
 
 

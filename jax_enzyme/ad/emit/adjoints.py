@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit import kinds
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
-from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.copies import beside_texts, is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.emit.cut_numbers import WholeNumbers
 from jax_enzyme.ad.emit.dropped import unless_spoilt
 from jax_enzyme.ad.emit.late_sums import LateSums
@@ -30,6 +30,7 @@ from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDE
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import ALONE, Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, lasting, takes_half
+from jax_enzyme.ad.facts.one_plane import own_texts
 from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_of_its_kind
@@ -315,8 +316,13 @@ class Adjoints:
         adjoint = self._copy_adjoint(call)
         if adjoint is not None:
             at = self._sources.shadow(source)
+            texts = own_texts(self._facts.points_to, self._facts.shadowed, source)
+            given = [(self._sources.shadow(text), size) for text, size in texts]
+            length, own = beside_texts(self._builder, at, given, length)
             self._whole_numbers.check_adjoints(self._builder, call, [to, at], length)
             self._builder.call(adjoint, [to, at, length])
+            if own is not None:
+                self._runtime.clear(self._builder, to, own)
 
     def _clear(self, call: I.CallBase, shadow: Value, length: Value) -> None:
         self._whole_numbers.check_adjoints(self._builder, call, [shadow], length)
@@ -333,14 +339,14 @@ class Adjoints:
         found = {k for o in objects for k in self._runtime.words.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
         words = self._runtime.words
-        kind = next(iter(found)) if len(found) == 1 and not pointers else None
-        if kind is not None and is_array(words, call, kind):
+        kind = next(iter(found)) if len(found) == 1 else None
+        if kind is not None and not pointers and is_array(words, call, kind):
             return self._numbers_adjoint(kind, call)
         pattern = numbers_in(words, target, source, call.operands[2]) if found else None
         if pattern is None and is_freed_next(call, self._facts.points_to):
             return self._runtime.move_adjoint()
         if pattern is None and kind is not None and words.are_aligned(kind):
-            return self._runtime.aligned_copy_adjoint(kind)
+            return self._runtime.aligned_copy_adjoint(kind, self._has_codes(kind))
         if pattern is None:
             held = ", ".join(sorted(str(k) for k in found)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""
@@ -349,8 +355,10 @@ class Adjoints:
         return self._runtime.helper(pattern.name, pattern.text()) if pattern.pieces else None
 
     def _numbers_adjoint(self, kind: T.FloatType, call: I.CallBase) -> Function:
-        of_halves = kind == T.DOUBLE and self._facts.activity.has_codes
-        return self._runtime.copy_adjoint(kind, of_halves, callee_name(call).startswith("llvm.memcpy."))
+        return self._runtime.copy_adjoint(kind, self._has_codes(kind), callee_name(call).startswith("llvm.memcpy."))
+
+    def _has_codes(self, kind: T.FloatType) -> bool:
+        return kind == T.DOUBLE and self._facts.activity.has_codes
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 

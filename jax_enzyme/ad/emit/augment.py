@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import element_alignment, holds_address
-from jax_enzyme.ad.emit.copies import pointers_in
+from jax_enzyme.ad.emit.copies import beside_texts, pointers_in
 from jax_enzyme.ad.emit.emission import Forward
 from jax_enzyme.ad.emit.kept import KeptMemory, padded
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
@@ -23,7 +23,14 @@ from jax_enzyme.ad.emit.shadows import ShadowedCopy, holds_shadow
 from jax_enzyme.ad.facts.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
 from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.facts.functions import Facts
-from jax_enzyme.ad.facts.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
+from jax_enzyme.ad.facts.one_plane import (
+    is_moved_on,
+    is_own,
+    is_pointer_among_numbers,
+    may_hold_pointer,
+    numbers_under,
+    own_texts,
+)
 from jax_enzyme.ad.facts.room import room
 from jax_enzyme.ad.plan.shared_tapes import late_residents
 from jax_enzyme.ad.plan.state import State, heads
@@ -501,8 +508,13 @@ class Augmenter(ShadowedCopy):
             return
         to, at, length = self.shadow(target), self.shadow(source), self.builder.wide(twin.operands[2])
         is_active = self.facts.active_memory(target) or self.facts.active_memory(source)
-        if not is_active or (is_own(points_to.written(target)) and is_own(points_to.of(source))):
+        is_own_target = is_own(points_to.written(target))
+        if not is_active or (is_own_target and is_moved_on(points_to, self.facts.shadowed, source)):
+            texts = [(self.shadow(t), size) for t, size in own_texts(points_to, self.facts.shadowed, source)]
+            length, own = beside_texts(self.builder, at, texts, length)
             self._runtime.move(self.builder, to, at, length)
+            if own is not None:
+                self._runtime.clear(self.builder, to, own)
             return
         pattern = pointers_in(words, target, source, call.operands[2])
         if pattern is None:

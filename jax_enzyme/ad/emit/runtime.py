@@ -70,7 +70,7 @@ _MIRROR = """  %mirror = sub i64 %last, %k
   %i = select i1 %down, i64 %mirror, i64 %k
 """
 _ALIGNED_TEXT = """
-define internal void @je.copy.aligned.TYPE(ptr %to, ptr %from, i64 %bytes) nounwind {
+define internal void @NAME(ptr %to, ptr %from, i64 %bytes) nounwind {
 entry:
   %address = ptrtoint ptr %from to i64
   %other = ptrtoint ptr %to to i64
@@ -86,7 +86,7 @@ aligned:
   %first.to = getelementptr inbounds i8, ptr %to, i64 %skip
   %first.from = getelementptr inbounds i8, ptr %from, i64 %skip
   %less = sub i64 %bytes, %skip
-  call void @je.copy.adjoint.TYPE(ptr %first.to, ptr %first.from, i64 %less)
+  call void @EACH(ptr %first.to, ptr %first.from, i64 %less)
   br label %exit
 
 test:
@@ -111,7 +111,7 @@ exit:
 
 declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare void @je.copy.adjoint.TYPE(ptr, ptr, i64)
+declare void @EACH(ptr, ptr, i64)
 """
 
 _MOVE_TEXT = """
@@ -160,11 +160,13 @@ class Runtime:
         """What two shadows of words have together, some of whose halves may be integers."""
         return self.helper(JOIN_NAME, JOIN)
 
-    def aligned_copy_adjoint(self, kind: T.FloatType) -> Function:
-        self.copy_adjoint(kind)
+    def aligned_copy_adjoint(self, kind: T.FloatType, of_halves: bool = False) -> Function:
+        """The same where pointers may lie as well: what becomes of their shadows does not matter (`copies`)."""
+        each = self.copy_adjoint(kind, of_halves)
         mask = str(self._layout.alloc_size(kind) - 1)
-        text = _ALIGNED_TEXT.replace("TYPE", str(kind)).replace("MASK", mask)
-        return self.helper(f"je.copy.aligned.{kind}", text)
+        name = each.name.replace("adjoint", "aligned").replace("words", "aligned.words")
+        text = _ALIGNED_TEXT.replace("NAME", name).replace("EACH", each.name).replace("MASK", mask)
+        return self.helper(name, text)
 
     def move_adjoint(self) -> Function:
         return self.helper("je.copy.moved", _MOVE_TEXT)

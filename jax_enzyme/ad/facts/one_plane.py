@@ -21,11 +21,13 @@ buffers. There, what may be a buffer is left alone.
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, Objects
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import ConstantString, Value
 
 _OWN = ("stack", "heap")
 
@@ -38,9 +40,31 @@ def numbers_under(activity: Activity, store: I.Store) -> frozenset[MemoryObject]
 
 def is_own(objects: Objects) -> bool:
     """Whether the memory behind a pointer is the kernel's own, so that nothing but the sweeps writes its shadow. A
-    function, whose address may be kept where that of memory is, is no memory that anything is moved to or from. (And
-    nothing is moved to a constant, as the table of a hash map without entries: `PointsTo.written`.)"""
-    return all(item.kind in (*_OWN, "function") for item in objects)
+    function, whose address may be kept where that of memory is, is no memory that anything is moved to or from, nor is
+    the table of a class. (And nothing is moved to a constant, as the table of a hash map without entries:
+    `PointsTo.written`.)"""
+    return all(item.kind in _OWN or item.is_code for item in objects)
+
+
+def is_moved_on(points_to: PointsTo, shadowed: Objects, source: Value) -> bool:
+    """Whether what lies in the shadow of memory may be moved on with the memory: the sweeps' own, or that of a
+    constant, which holds zeros and addresses. What no program copies, as virtual functions' tables, does not count."""
+    texts = {text for text, _ in own_texts(points_to, shadowed, source)}
+    constants = {o for o in points_to.of(source) if o.is_constant or o.is_code}
+    return is_own(points_to.of(source) - constants) and all(
+        o in shadowed or points_to.contents[o] or o.site in texts for o in constants
+    )
+
+
+def own_texts(points_to: PointsTo, shadowed: Objects, source: Value) -> list[tuple[GlobalVariable, int]]:
+    """The constant texts of known lengths that memory may be and that are their own shadows, as names of types are:
+    what is copied from there is no number, and nothing may be added to it."""
+    texts = {o.site for o in points_to.of(source) - shadowed if o.is_constant}
+    return [
+        (text, len(text.initializer.data))
+        for text in sorted((t for t in texts if isinstance(t, GlobalVariable)), key=lambda t: t.name)
+        if isinstance(text.initializer, ConstantString)
+    ]
 
 
 def may_hold_pointer(words: Words, pointer: Value, size: int | None) -> bool:

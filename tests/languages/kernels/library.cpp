@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <list>
@@ -427,4 +428,30 @@ extern "C" void shaded(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) surfaces.push_back(std::make_unique<Disc>(3 * i + x[i], x[i], i % 2 ? dull : bright));
     surfaces.emplace_back(new Wall(3 * n + 2 * x[2], bright));
     for (int i = 0; i < n; i++) y[i] = shade(surfaces, 0, 0.3 * x[i], 3);
+}
+
+// Characters moved at places that nobody knows, in objects with numbers and virtual functions.
+namespace {
+struct Step {
+    double v;
+    char *name, text[16];
+    virtual double go(double y) const { return v * y; }
+    virtual ~Step() = default;
+};
+struct Shift : Step {
+    double go(double y) const override { return v + y; }
+};
+} // namespace
+extern "C" void named_steps(int n, const double *x, double *y) {
+    std::vector<std::unique_ptr<Step>> steps;
+    for (int i = 0; i < n; i++) {
+        steps.push_back(i % 2 ? std::make_unique<Step>() : std::make_unique<Shift>());
+        Step &step = *steps.back();
+        step.v = x[i] * x[i];
+        step.name = step.text;
+        std::memset(step.text, 'a' + i, 15);
+        step.text[15] = 0;
+    }
+    for (int i = 0; i < n; i++) std::memmove(steps[i]->name + i % 3, steps[i * 3 % n]->name + i % 4, 1 + i % 7);
+    for (int i = 0; i < n; i++) y[i] = steps[i]->go(x[i]) * (steps[i]->name[1] > 'c' ? x[0] : 2);
 }
