@@ -11,6 +11,7 @@
     taken     %d = bitcast i64 %w to double                %d = load double, ptr %slot
               %f = bitcast i32 (trunc i64 %w) to float     %f = load float, ptr %slot
 
+What is loaded as a double, and only stored, or taken apart, may be anything too: so LLVM moves eight bytes.
 So an adjoint goes back as that of a double, or as those of two floats, as copies of memory have them
 (`ad.emit.kinds`). Where a word may be a pointer it stays in its register, and only what is known of it is moved so.
 Vectors of numbers are accessed number by number.
@@ -125,7 +126,8 @@ class _Webs:
 
     def _is_moved(self, web: list[Value]) -> bool:
         if T.is_float(web[0].type):  # what is only moved may be anything
-            return any(map(self._stored, web)) and any(word in self._loads and self._only_moves(word) for word in web)
+            stored = any(map(self._stored, web)) and any(w in self._loads and self._only_moves(w) for w in web)
+            return stored or any(map(self._takers, web))
         if any(self._is_unknown(word) for word in web):
             return False
         stored = any(self._stored(word) for word in web)
@@ -158,13 +160,15 @@ class _Webs:
         for value, at in pending:
             for user, _ in self._users.get(value, ()):
                 match user:
+                    case I.Cast(opcode="bitcast") if value is word and user.type == T.I64:
+                        pending.append((user, 0))
                     case I.Cast(opcode="bitcast", type=T.FloatType()):
                         found.append((user, user.type, at))
                     case I.Cast(opcode="trunc") if user.type == T.I32:
                         pending.append((user, at))
                         if any(u.opcode != "bitcast" for u, _ in self._users.get(user, ())):
                             found.append((user, T.I32, at))
-                    case I.BinaryOp(opcode="lshr", operands=[_, by]) if int_value(by) == 32 and value is word:
+                    case I.BinaryOp(opcode="lshr", operands=[_, by]) if int_value(by) == 32 and value.type == T.I64:
                         pending.append((user, 4))
                     case _:
                         pass
@@ -187,16 +191,20 @@ class _Webs:
         if not in_registers:
             self._drop_unused(web)
 
+    def _parts(self, value: Value) -> list[Value]:
+        """What may be on the way from a word to what is taken out of it, and that."""
+        users = [user for user, _ in self._users.get(value, ())]
+        casts = [u for u in users if u.opcode == "bitcast" and (T.is_int(value.type) or u.type == T.I64)]
+        return [*casts, *(u for u in users if u.opcode in ("trunc", "lshr"))]
+
     def _drop_unused(self, web: list[Value]) -> None:
         """Words that nothing else needs, phis that only need each other among them, and parts that were taken."""
         words = dict.fromkeys(word for word in web if word in self._loads or _is_merged(word))
         users = uses(self._function)
-        parts = [user for word in web for user, _ in self._users.get(word, ()) if user.opcode in ("trunc", "lshr")]
-        parts += [user for word in web for user, _, _ in self._takers(word)]
-        parts += [user for part in parts for user, _ in self._users.get(part, ()) if user.opcode == "trunc"]
+        parts = reached(web, self._parts)
         gone = set[Value]()
-        for part in reversed(list(dict.fromkeys(parts))):
-            if part in self._homes and all(user in gone for user, _ in users.get(part, ())):
+        for part in reversed(list(parts)):
+            if part in self._homes and part not in words and all(user in gone for user, _ in users.get(part, ())):
                 gone.add(part)
         needed = [w for w in words if any(u not in words and u not in gone for u, _ in users.get(w, ()))]
         kept = reached(needed, I.merged)

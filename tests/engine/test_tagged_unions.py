@@ -886,6 +886,27 @@ def test_records_of_doubles_floats_and_integers_have_second_derivatives(body: st
         np.testing.assert_allclose(derivative(f)(x), slopes, rtol=1e-3, atol=1e-3)
 
 
+def test_variants_of_doubles_and_floats_are_assigned_and_visited() -> None:
+    source = r"""#include <variant>
+    using V = std::variant<double, float>;
+    extern "C" double f(int n, const double *x) {
+      V v[4];
+      double s = 0;
+      for (int t = 0; t < 16; t++) {
+        if (t % 3) v[t % 4] = x[t % n] * x[0];
+        else v[t % 4] = (float)x[t % n];
+        V w = v[(t * 3) % 4];
+        v[(t + 1) % 4] = w;
+        s += std::visit([](auto a) { return (double)a * a; }, w);
+      }
+      return s;
+    }"""
+    f, step = kernel(source, "c++"), 1e-3
+    slopes = [(f(X + e) - f(X - e)) / (2 * step) for e in np.eye(6) * step]
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(derivative(f)(X), slopes, rtol=1e-3)
+
+
 def test_an_arena_hands_out_arrays_of_doubles_floats_and_integers() -> None:
     source = r"""#include <stddef.h>
     static char pool[4096]; static size_t used;
