@@ -15,7 +15,7 @@ is better than the first one of them:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.classes import dataclass, replace
@@ -55,7 +55,7 @@ class Chain:
     only: int | None = None
 
 
-def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]) -> Chain | None:
+def chain(start: Value, uses: Uses, blocks: Set[BasicBlock], home: Mapping[Value, BasicBlock]) -> Chain | None:
     """The chain from a value inside `blocks`; None where it is used otherwise, or by nothing."""
     steps: set[Value] = {start}
     joins: list[I.Instruction] = []
@@ -129,7 +129,7 @@ def carried_sum(phi: I.Phi, loop: Loop, uses: Uses, home: Mapping[Value, BasicBl
 
 
 def choices(
-    phis: Sequence[I.Phi], uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]
+    phis: Sequence[I.Phi], uses: Uses, blocks: Set[BasicBlock], home: Mapping[Value, BasicBlock]
 ) -> Iterator[Chain]:
     """The choices among the phis of a loop's header, leaders first. In strict ones what a part begins with is never
     better than what another part has: so the best of parts, each begun with the same, is the best of all."""
@@ -163,7 +163,7 @@ def _stays_if(chain: Chain) -> bool:
 
 
 def _chosen(
-    phi: I.Phi, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]
+    phi: I.Phi, uses: Uses, blocks: Set[BasicBlock], home: Mapping[Value, BasicBlock]
 ) -> tuple[I.Compare, Chain] | None:
     """By which comparison a phi is replaced, or stays; what else uses it inside of the loop is that comparison."""
     chosen = next((v for v, b in phi.incoming if b in blocks), None)

@@ -102,7 +102,7 @@ class _Drift:
     def _found(self, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
         facts = self._facts
         block = facts.block_of.get(value)
-        if block not in loop.blocks:
+        if block is None or block not in loop.blocks:
             return None
         inner = facts.loops.loop_of.get(block)
         if isinstance(value, I.Phi) and inner is not None and inner.header is block:

@@ -30,7 +30,7 @@ def is_repeated(
     made_of = Reached[Value]([value])
     for count, part in enumerate(made_of):
         block = home.get(part)
-        if block not in loop.blocks:
+        if block is None or block not in loop.blocks:
             continue
         assert isinstance(part, I.Instruction)
         match part:

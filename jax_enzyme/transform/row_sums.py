@@ -16,7 +16,7 @@ would have an adjoint in memory, to which each element would add.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from jax_enzyme.analysis.counters import way
 from jax_enzyme.analysis.evaluation import is_pure, is_silent
@@ -93,7 +93,7 @@ class _Nest:
         return self.inner[-1].header
 
     @property
-    def blocks(self) -> set[BasicBlock]:
+    def blocks(self) -> Set[BasicBlock]:
         return self.inner[0].blocks
 
     @property

@@ -233,6 +233,17 @@ def test_lists_of_objects_that_own_memory_are_copies() -> None:
     np.testing.assert_allclose(y, x + x**2 * 2 * x, rtol=1e-15)
 
 
+@pytest.mark.filterwarnings("ignore:kernel .boxed_. compares:jax_enzyme.ShortcutWarning")  # codes of types
+def test_objects_of_any_type() -> None:
+    kernel = je.kernel(KERNELS / "boxed.f90", "boxed", VECTOR)
+    x, i = np.linspace(0.3, 1.4, 7), np.arange(1, 8)
+    value = np.where(i % 3 == 0, 3 * x * x[0], np.where(i % 3 == 1, x * x[0], i * x))
+    slope = np.where(i % 3 == 0, 3 * (x + x[0]), np.where(i % 3 == 1, x + x[0], i))
+    value[0], slope[0] = 3 * x[1] ** 2, 6 * x[1]
+    found = jax.jvp(kernel, (x,), (np.ones(7),))
+    np.testing.assert_allclose(found, [value, slope], rtol=1e-12)
+
+
 @pytest.mark.filterwarnings(r"ignore:kernel .single_precision_. compares .*\.f90.212.:jax_enzyme.ShortcutWarning")
 def test_single_precision() -> None:
     signature = "n: i32[], x: f32[n], out y: f32[n]"

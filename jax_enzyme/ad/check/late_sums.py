@@ -45,7 +45,8 @@ def check_late_sums(reverse: Reverse, code: Function) -> None:
                 continue
             for access, index in users.get(item, ()) if isinstance(item, I.GetElementPtr) else ((item, -1),):
                 position = reverse.positions.get(home[access])
-                if isinstance(access, I.Store) and index == 1 and position in gather.nest[-1].blocks:
+                is_stored = isinstance(access, I.Store) and index == 1
+                if is_stored and position is not None and position in gather.nest[-1].blocks:
                     numbers = _check_number(reverse, gather, item)
                     stores.append(position)
                 elif not isinstance(access, I.Load) or position is not gather.loop.preheader:

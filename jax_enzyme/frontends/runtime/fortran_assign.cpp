@@ -113,16 +113,17 @@ extern "C" {
 
 void _FortranAAssign(Descriptor &to, const Descriptor &from, LOCATION) { assign(to, from, true); }
 
-// The left side takes the dynamic type of the right one.
+// The left side takes the dynamic type of the right one, which may be an intrinsic one where the left is class(*).
 void _FortranAAssignPolymorphic(Descriptor &to, const Descriptor &from, LOCATION) {
   const DerivedType *type = type_of(from), *old = type_of(to);
-  if (to.attribute == kAllocatable && type && old && type != old) {
+  if (to.attribute == kAllocatable && (type != old || to.code != from.code || (!type && to.bytes != from.bytes))) {
     if (to.base) {
       destroy_elements(to, owner(to));
       __builtin_free(to.base);
       to.base = nullptr;
     }
     to.bytes = from.bytes;
+    to.code = from.code;
     set_type(to, type);
   }
   assign(to, from, true);

@@ -109,7 +109,7 @@ inline i64 element_bytes(const Component &c) {
   switch (c.category) {
   case kComplexes: return 2 * c.kind;
   case kCharacters: return c.kind * c.length.value;
-  case kDerived: return c.type->bytes;
+  case kDerived: return c.type ? c.type->bytes : 0;  // of class(*) nothing is known
   default: return c.kind;
   }
 }
@@ -187,7 +187,7 @@ template <int kLevel = 0> inline void destroy(const DerivedType &type, char *obj
       if (c.category == kDerived) {
         const i64 n = allocated ? count(in_place(c, object)) : data_count(c);
         const bool extended = allocated && type_of(in_place(c, object)) != c.type;
-        if (!extended && !c.type->needs_no_destruction())
+        if (!extended && c.type && !c.type->needs_no_destruction())
           for (i64 i = 0; i < n; ++i) destroy<kLevel + 1>(*c.type, first + i * c.type->bytes);
       }
       if (allocated) {
@@ -376,7 +376,7 @@ template <int kLevel = 0> inline void finalise(const Descriptor &d, const Derive
           const DerivedType *dynamic = type_of(part);
           if (dynamic != c.type && dynamic && !dynamic->needs_no_final())
             fail("a FINAL procedure of a polymorphic component");
-          finalise<kLevel + 1>(part, *c.type);
+          if (c.type) finalise<kLevel + 1>(part, *c.type);
         }
       }
     }

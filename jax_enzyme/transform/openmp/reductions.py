@@ -22,7 +22,7 @@ those of clang, before anything is optimised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -184,7 +184,7 @@ def _own(call: I.CallBase, used: Uses) -> tuple[I.Alloca, ...]:
 
 
 def _is_reduced(
-    loops: Loops, before: BasicBlock, inside: set[BasicBlock], call: I.CallBase, used: Uses, variable: Value
+    loops: Loops, before: BasicBlock, inside: Set[BasicBlock], call: I.CallBase, used: Uses, variable: Value
 ) -> bool:
     """Is a variable what it was made as when the loop begins, once for each run of it, and joined behind?"""
     makes: set[I.Instruction] = set()

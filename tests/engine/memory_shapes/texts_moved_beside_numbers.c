@@ -2,7 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { double v; char *name; char text[16]; } record;
+typedef struct {
+    double v;
+    char *name;
+    char text[16];
+} record;
 
 void k(int n, const double *x, double *y) {
     record *r = malloc(n * sizeof(record)), *q = malloc(n * sizeof(record));
