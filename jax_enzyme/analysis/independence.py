@@ -22,6 +22,7 @@ from jax_enzyme.analysis.alias import Alias
 from jax_enzyme.analysis.combinations import Combinations, Combined
 from jax_enzyme.analysis.common_rows import CommonRow, CommonRows
 from jax_enzyme.analysis.digits import Place, all_digits, distance, overlap, places_of, slowest_digit
+from jax_enzyme.analysis.extents import room
 from jax_enzyme.analysis.handed_memory import HandedMemory
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loop_sizes import LoopSizes
@@ -218,6 +219,12 @@ class Independence(LoopSizes):
                 near.append((item.site, numbers))
                 apart = max(apart, between)
         return replace(bare, private=tuple(private), added=tuple(added), near=tuple(near), apart=apart)
+
+    def cleared(self, share: Independent) -> list[tuple[Value, int]]:
+        """The private memory of a loop of which any is cleared in front of it, and its bytes."""
+        private = [o for o in self._written(share.loop) if o.site in share.private]
+        cleared = ((o.site, room(self._layout, o)) for o in private if self._private.is_cleared(o, share.loop))
+        return [(site, size) for site, size in cleared if site is not None and size is not None]
 
     def choices(self, loop: Loop) -> list[Chain]:
         """What is chosen in a loop as the best of all, and what belongs to it."""

@@ -82,7 +82,9 @@ class PrivateMemory:
             block = self._facts.block_of[access.instruction]
             if block in loop or access.kills:
                 continue
-            if not self._loops.dominators.dominates(block, loop.front) or not clears(access.instruction):
+            if size is None or not clears(access.instruction):
+                return False
+            if not self._loops.dominators.dominates(block, loop.front):
                 return False
             anew |= block in (loop.parent or ()) and access.size is not None and access.size == size
         start = None if item.site is None else self._instances.start(item.site)
@@ -91,6 +93,11 @@ class PrivateMemory:
         once = loop.parent is None and not self._loops.irreducible
         anew |= item.kind == "heap" and self._made_in(item, loop.parent)
         return (holds_nothing and (once or anew)) or self._is_used_anew(item, inside, loop, marks)
+
+    def is_cleared(self, item: MemoryObject, loop: Loop) -> bool:
+        """Is any of an object that is private cleared in front of the loop?"""
+        outside = (a for a in self._memory.touching(item) if self._facts.block_of[a.instruction] not in loop)
+        return not all(a.kills for a in outside)
 
     def renewal(
         self, item: MemoryObject, inside: Sequence[Access], loop: Loop, size: int, *, always: bool = True

@@ -231,34 +231,14 @@ class Sharing:
         return Argument(value.type, words, number, name=value.name)
 
     def _own_memory(self, cloner: Cloner, at: Builder) -> None:
-        """Private memory, cleared where the caller's was."""
+        """Private memory, all of it zero where any of the caller's was cleared, in whatever way: the rest of that holds
+        nothing that the program may read."""
         for site in self._share.private:
             assert isinstance(site, I.Instruction)
             at.insert(_filled(cloner, site))
-        for block in self._root.blocks:
-            if block in self._share.loop:
-                continue
-            for instruction in block.instructions:
-                if self._clears_private(instruction):
-                    for operand in instruction.operands:
-                        self._address_again(cloner, at, operand)
-                    at.insert(_filled(cloner, instruction))
-
-    def _clears_private(self, instruction: I.Instruction) -> bool:
-        match instruction:
-            case I.Store():
-                pointer = instruction.operands[1]
-            case I.Call() if instruction.callee.name.startswith("llvm.memset."):
-                pointer = instruction.operands[0]
-            case _:
-                return False
-        return I.base_of(pointer) in self._share.private
-
-    def _address_again(self, cloner: Cloner, at: Builder, value: Value) -> None:
-        if isinstance(value, I.GetElementPtr) and value not in cloner.map:
-            for operand in value.operands:
-                self._address_again(cloner, at, operand)
-            at.insert(_filled(cloner, value))
+        for site, size in self._facts.cleared(self._share):
+            pointer, zero, length = cloner.value(site), const_int(T.I8, 0), const_int(T.I64, size)
+            Declarations(self._module).memory(at, "memset", pointer, zero, length)
 
     def _needed_addresses(self) -> list[I.Instruction]:
         """Addresses that were computed before the loop and are computed again, definitions first."""

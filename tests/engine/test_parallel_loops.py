@@ -2328,6 +2328,23 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "a row of which every other number is cleared in front of the loop": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double row[384];
+  for (int j = 0; j < 190; j++) row[2 * j + 1] = 0;
+  for (int i = 0; i < n / 96; i++) {
+    for (int j = 0; j < 96; j++) {
+      double s = x[96 * i + j];
+      for (int r = 0; r < 12; r++) s = sin(s) + x[96 * i];
+      row[2 * j] = s;
+    }
+    for (int j = 0; j < 96; j++) y[96 * i + j] = row[2 * j] * (row[190 - 2 * j] + row[2 * j + 1]);
+  }
+}""",
+        "pjv",
+        n=96 * 96,
+    ),
     "tasks of blocks of rows, which share a row of sums that each clears behind it": Shared(
         """#include <math.h>
 #define M 96
