@@ -3,13 +3,14 @@
 Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results,
 reductions of vectors and what moves their lanes become scalar calls with a rule each (`rules.table`), arithmetic,
 shuffles, and stores; the next integer becomes a rounded number that is made an integer, which LLVM knows of constants;
-texts that are copied, copies of as many bytes; what searches memory, and what says where a number in a text ends, gives
-a distance in that:
+texts that are copied, copies of as many bytes, those that a function allocates, written to new memory; what searches
+memory, and what says where a number in a text ends, gives a distance in that:
 
     before    %r = call double @modf(double %x, ptr %p)
               %z = call { double, double } @cexp(double %a, double %b)
               %s = call double @llvm.vector.reduce.fadd.v2f64(double %t, <2 x double> %v)
               %c = call ptr @strcpy(ptr %to, ptr %from)
+              %t = call i32 @asprintf(ptr %at, ptr %format, double %x)
               %q = call ptr @memchr(ptr %memory, i32 %byte, i64 %size)
               %d = call double @strtod(ptr %text, ptr %end)
               %m = call i64 @lround(double %x)
@@ -28,6 +29,12 @@ a distance in that:
               %l = call i64 @strlen(ptr %from)
               %n = add i64 %l, 1
               call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %n, i1 false)
+              %chars = call i32 @snprintf(ptr null, i64 0, ptr %format, double %x)
+              %wide = sext i32 %chars to i64
+              %bytes = add i64 %wide, 1
+              %new = call ptr @malloc(i64 %bytes)
+              store ptr %new, ptr %at
+              %t = call i32 @snprintf(ptr %new, i64 %bytes, ptr %format, double %x)
               %found = call ptr @memchr(ptr %memory, i32 %byte, i64 %size)
               %none = icmp eq ptr %found, null
               %to.found = ptrtoint ptr %found to i64
@@ -198,6 +205,17 @@ def _posix_memalign(site: _Site) -> Value:
     return const_int(site.call.type, 0)
 
 
+def _asprintf(site: _Site) -> Value:
+    place, *words = site.arguments
+    type_ = T.FunctionType(T.I32, (T.PTR, T.I64, T.PTR), variadic=True)
+    write = site.declarations.function("snprintf", type_)
+    length = site.builder.call(write, [ConstantNull(T.PTR), const_int(T.I64, 0), *words])
+    size = site.builder.binary("add", site.builder.cast("sext", length, T.I64), const_int(T.I64, 1))
+    memory = site.declarations.memory(site.builder, "malloc", size)
+    site.builder.store(memory, place)
+    return site.builder.call(write, [memory, size, *words])
+
+
 def _strcpy(site: _Site) -> Value:
     to, source = site.arguments
     return _text(site, to, to, source)
@@ -316,6 +334,7 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "remquo": _stored(_remquo),
     "lgamma_r": _stored(_lgamma_r),
     "posix_memalign": _posix_memalign,
+    "asprintf": _asprintf,
     "strcpy": _strcpy,
     "strcat": _strcat,
     "strncpy": _strncpy,
@@ -343,7 +362,7 @@ _INTRINSICS: Mapping[str, _Lowering] = {
 }
 _SHAPES: Mapping[str, str] = {
     "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",
-    "posix_memalign": "i:pii", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
+    "posix_memalign": "i:pii", "asprintf": "i:pp", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
     "memchr": "p:pii", "strchr": "p:pi", "strrchr": "p:pi", "strstr": "p:pp",
     "strtod": "f:pp", "strtof": "f:pp",
     "lround": "i:f", "llround": "i:f",

@@ -160,11 +160,13 @@ REFUSED = (
     ),
     Program(
         "text_that_a_function_allocates_or_numbers",
-        "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\ndouble k(double x) {\n"
+        "#define _GNU_SOURCE\n#include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+        "static int text_of(char **to, const char *form, ...) {\n  va_list list;\n  va_start(list, form);\n"
+        "  return vasprintf(to, form, list);\n}\ndouble k(double x) {\n"
         "  char *text, *copy = malloc(16);\n  void *p = malloc(16);\n  ((double *)p)[0] = ((double *)p)[1] = x;\n"
-        '  if (x > 9 && asprintf(&text, "%.9f", 1.5) > 0)\n    p = text;\n  memcpy(copy, p, 11);\n'
+        '  if (x > 9 && text_of(&text, "%.9f", 1.5) > 0)\n    p = text;\n  memcpy(copy, p, 11);\n'
         "  double y = *(double *)copy * x;\n  free(copy), free(p);\n  return y;\n}",
-        11,
+        17,
         ORIGIN,
         result=2.25,
     ),
@@ -830,6 +832,17 @@ ACCEPTED = {
         "double k(double x) { return x * x * half(3); }",
         "x: f64 -> f64",
         (1.5,),
+    ),
+    "texts_that_a_function_allocates_beside_numbers": (
+        "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+        "typedef struct { char *name; double *v; } S;\ndouble k(const double *x) {\n"
+        "  S *s = malloc(4 * sizeof *s);\n  double sum = 0;\n  for (int i = 0; i < 4; i++) {\n"
+        '    asprintf(&s[i].name, "%d %.*f", i, i, *x);\n    s[i].v = malloc(8);\n    *s[i].v = x[i % 2] * x[0];\n  }\n'
+        "  S t = s[1];\n  s[1] = s[3];\n  s[3] = t;\n"
+        '  for (int i = 0; i < 4; i++) sum += *s[i].v * strlen(s[i].name) * (strcmp(s[i].name, "2") < 0 ? 2 : 1);\n'
+        "  for (int i = 0; i < 4; i++) free(s[i].name), free(s[i].v);\n  free(s);\n  return sum;\n}",
+        "x: f64[2] -> f64",
+        (np.array([1.3, 0.4]),),
     ),
     "volatile_counter": (
         "double k(double x) {\n  volatile int n = 3;\n  double s = 1;\n"

@@ -314,6 +314,17 @@ def test_aligned_memory() -> None:
     assert calls(module) == ["aligned_alloc"]
 
 
+def test_texts_that_are_allocated() -> None:
+    module = lowered("""
+    declare i32 @asprintf(ptr, ptr, ...)
+    define i32 @f(ptr %p, ptr %form, double %x) {
+      %length = call i32 (ptr, ptr, ...) @asprintf(ptr %p, ptr %form, double %x)
+      ret i32 %length
+    }
+    """)
+    assert calls(module) == ["snprintf", "malloc", "snprintf"]
+
+
 STAYS = {
     "another function": """
         declare double @sin(double)
