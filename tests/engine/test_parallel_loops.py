@@ -788,7 +788,7 @@ void k(int n, const double *x, double *y) {
   y[0] = top * product + other * count + last - low;
 }""",
         "pjv",
-        n=96 * 96,
+        n=3600,
         all=True,
     ),
     "extremes of what a condition computes": Shared(
