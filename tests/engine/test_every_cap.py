@@ -124,6 +124,7 @@ ELSEWHERE = {
     "codegen.gpu.amd:MAX_SHARED": "the device's",
     "codegen.short_loops:_EFFORT": _SPEED,
     "codegen.short_nests:_MANY": _SPEED,
+    "frontends.candidates:_MOST_PASTED": "a function whose name macros make of more words is not found",
     "frontends.missing_files:_MAX_FOLDERS": "a message names fewer",
     "frontends.missing_files:_MOST_BYTES": "a message names fewer",
     "frontends.runtime_library:LARGE": _SPEED,
