@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -414,7 +415,11 @@ def check_stuck(processes: Processes) -> None:
 
 def _busy() -> dict[str, int]:
     """How long each thread of this process has run, in nanoseconds."""
-    return {t.name: int((t / "schedstat").read_text().split()[0]) for t in Path("/proc/self/task").iterdir()}
+    found: dict[str, int] = {}
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # one that has ended meanwhile
+            found[thread.name] = int((thread / "schedstat").read_text().split()[0])
+    return found
 
 
 def check_threads(processes: Processes) -> None:
