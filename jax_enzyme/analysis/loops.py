@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
 
 from jax_enzyme.analysis.cfg import Cfg
@@ -29,7 +28,7 @@ class Loop:
     """
 
     header: BasicBlock
-    blocks: AbstractSet[BasicBlock]
+    blocks: Set[BasicBlock]
     latches: list[BasicBlock]
     parent: Loop | None = None
     children: list[Loop] = field(default_factory=list)
@@ -172,6 +171,6 @@ class Loops:
     __str__ = describe
 
 
-def _body(cfg: Cfg, header: BasicBlock, latches: list[BasicBlock]) -> AbstractSet[BasicBlock]:
+def _body(cfg: Cfg, header: BasicBlock, latches: list[BasicBlock]) -> Set[BasicBlock]:
     found = {header, *reached(latches, cfg.reachable_preds, lambda block: block is not header)}
     return dict.fromkeys(sorted(found, key=cfg.index.__getitem__)).keys()

@@ -444,10 +444,10 @@ class _Job:
         regular = engine().keep_restored_places(regular) if self.steps else regular
         shared, verdicts = engine().share_marked_loops(regular)
         together = self._in_lockstep(regular, lambda f: f)
-        if together is not regular and _are_shared((also := engine().share_marked_loops(together))[1]) == _are_shared(
-            verdicts
-        ):
-            return also
+        if together is not regular:
+            also = engine().share_marked_loops(together)
+            if _are_shared(also[1]) == _are_shared(verdicts):
+                return also
         return (function if shared is regular else shared), verdicts
 
     def _in_lockstep(self, function: ArrayFunction, regular: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:

@@ -149,6 +149,11 @@ class Builder:
         return Builder(block, block.instructions.index(instruction))
 
     @staticmethod
+    def behind(block: BasicBlock, instruction: I.Instruction) -> Builder:
+        """Behind an instruction of a block."""
+        return Builder(block, block.instructions.index(instruction) + 1)
+
+    @staticmethod
     def behind_phis(block: BasicBlock) -> Builder:
         return Builder(block, sum(isinstance(i, I.Phi) for i in block.instructions))
 

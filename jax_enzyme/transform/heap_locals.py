@@ -201,8 +201,7 @@ class _Move:
         slot = at.alloca(T.PTR, align=8)
         slot.name = f"{alloca.name}.slot"
         at.store(nothing, slot, 8)
-        block = self._block(memory)
-        Builder(block, block.instructions.index(memory) + 1).store(memory, slot, 8)
+        Builder.behind(self._block(memory), memory).store(memory, slot, 8)
         if save is not None:
             self._before(save).store(nothing, slot, 8)
             for restore in self._restores:

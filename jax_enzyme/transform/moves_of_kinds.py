@@ -308,8 +308,7 @@ class _Move:
     def _behind(self, word: Value) -> Builder:
         if not isinstance(word, I.Instruction):
             return Builder.behind_variables(self.function)
-        block = self.homes[word]
-        return Builder(block, block.instructions.index(word) + 1)
+        return Builder.behind(self.homes[word], word)
 
 
 def _is_merged(word: Value) -> bool:

@@ -111,7 +111,7 @@ class _Looking:
         users = uses(function)
         known: dict[Value, Value] = {}
         for instruction in touching:
-            at = behind(homes[instruction], instruction)
+            at = Builder.behind(homes[instruction], instruction)
             match instruction:
                 case I.Load(type=T.FloatType() as kind):
                     known[instruction] = self._loaded(at, instruction, kind)
@@ -201,10 +201,6 @@ class _Looking:
 
     def call(self, at: Builder, name: str, *given: Value) -> Value:
         return of_table(self.declarations, at, name, *given)
-
-
-def behind(block: BasicBlock, instruction: I.Instruction) -> Builder:
-    return Builder(block, block.instructions.index(instruction) + 1)
 
 
 def _counts(load: I.Load, user: I.Instruction) -> bool:

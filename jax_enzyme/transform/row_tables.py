@@ -319,15 +319,13 @@ class _Rows:
             return start
         if not isinstance(start, I.Instruction):
             return Builder.on_top(self._root).offset(start, filled.offset)
-        block = self._facts.block_of[start]
-        return Builder(block, block.instructions.index(start) + 1).offset(start, filled.offset)
+        return Builder.behind(self._facts.block_of[start], start).offset(start, filled.offset)
 
     def _block(self, root: Value, filled: _Filled) -> Value:
         """The memory of all rows of a table, made where the table is."""
         made = filled.made
         assert made is not None and isinstance(root, I.Instruction)
-        block = self._facts.block_of[root]
-        at = Builder(block, block.instructions.index(root) + 1)
+        at = Builder.behind(self._facts.block_of[root], root)
         callee = made.operands[-1]
         assert isinstance(callee, Function)
         total = (self._elements(root) or 0) * filled.size
@@ -354,12 +352,12 @@ class _Rows:
                     block.instructions.insert(0, phi)
                 case I.Select():
                     then, other = (companion(v) for v in pointer.operands[1:])
-                    at = Builder(block, block.instructions.index(pointer) + 1)
+                    at = Builder.behind(block, pointer)
                     made[pointer] = at.select(pointer.operands[0], then, other)
                 case _:
                     assert isinstance(pointer, I.GetElementPtr)
                     start = companion(pointer.operands[0])
-                    at = Builder(block, block.instructions.index(pointer) + 1)
+                    at = Builder.behind(block, pointer)
                     made[pointer] = self._further(at, pointer, start, size)
             return made[pointer]
 

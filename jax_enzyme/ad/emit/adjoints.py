@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit import kinds
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
-from jax_enzyme.ad.emit.copies import beside_texts, is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.emit.cut_numbers import WholeNumbers
 from jax_enzyme.ad.emit.dropped import unless_spoilt
 from jax_enzyme.ad.emit.late_sums import LateSums
@@ -318,11 +318,9 @@ class Adjoints:
             at = self._sources.shadow(source)
             texts = own_texts(self._facts.points_to, self._facts.shadowed, source)
             given = [(self._sources.shadow(text), size) for text, size in texts]
-            length, own = beside_texts(self._builder, at, given, length)
+            length = self._runtime.apart_from_texts(self._builder, to, at, given, length)
             self._whole_numbers.check_adjoints(self._builder, call, [to, at], length)
             self._builder.call(adjoint, [to, at, length])
-            if own is not None:
-                self._runtime.clear(self._builder, to, own)
 
     def _clear(self, call: I.CallBase, shadow: Value, length: Value) -> None:
         self._whole_numbers.check_adjoints(self._builder, call, [shadow], length)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import element_alignment, holds_address
-from jax_enzyme.ad.emit.copies import beside_texts, pointers_in
+from jax_enzyme.ad.emit.copies import pointers_in
 from jax_enzyme.ad.emit.emission import Forward
 from jax_enzyme.ad.emit.kept import KeptMemory, padded
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
@@ -511,10 +511,8 @@ class Augmenter(ShadowedCopy):
         is_own_target = is_own(points_to.written(target))
         if not is_active or (is_own_target and is_moved_on(points_to, self.facts.shadowed, source)):
             texts = [(self.shadow(t), size) for t, size in own_texts(points_to, self.facts.shadowed, source)]
-            length, own = beside_texts(self.builder, at, texts, length)
+            length = self._runtime.apart_from_texts(self.builder, to, at, texts, length)
             self._runtime.move(self.builder, to, at, length)
-            if own is not None:
-                self._runtime.clear(self.builder, to, own)
             return
         pattern = pointers_in(words, target, source, call.operands[2])
         if pattern is None:

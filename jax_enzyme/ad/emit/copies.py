@@ -14,7 +14,7 @@ The order is the one that is right for overlapping ranges, and for records copie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from jax_enzyme.ad.facts.half_numbers import JOIN
 from jax_enzyme.analysis.memory import PointsTo
@@ -23,7 +23,7 @@ from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero_text
+from jax_enzyme.ir.builder import zero_text
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
@@ -104,22 +104,6 @@ def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
         if isinstance(following, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
             return False
     return False
-
-
-def beside_texts(
-    builder: Builder, source: Value, texts: Iterable[tuple[Value, int]], length: Value
-) -> tuple[Value, Value | None]:
-    """How many of the bytes of a copy have a shadow, and how many have none, all or nothing: texts that are their own
-    shadows have none. None: there are no such texts."""
-    own: Value | None = None
-    for text, size in texts:
-        address, start = (builder.cast("ptrtoint", end, T.I64) for end in (source, text))
-        here = builder.icmp("ult", builder.binary("sub", address, start), const_int(T.I64, size))
-        own = here if own is None else builder.binary("or", own, here)
-    if own is None:
-        return length, None
-    nothing = const_int(T.I64, 0)
-    return builder.select(own, nothing, length), builder.select(own, length, nothing)
 
 
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:

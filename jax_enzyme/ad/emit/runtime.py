@@ -14,13 +14,15 @@ The functions of arenas (`rules/arena.ll`) are only declared here: forward mode 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jax_enzyme.ad.facts.half_numbers import JOIN, JOIN_NAME, JOINED_WORDS
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, zero_text
+from jax_enzyme.ir.builder import Builder, const_int, zero_text
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import ConstantInt, Value
@@ -191,6 +193,22 @@ class Runtime:
     def move(self, builder: Builder, to: Value, source: Value, size: Value) -> None:
         """Copies so many bytes, which may overlap."""
         self.declarations.memory(builder, "memmove", to, source, size)
+
+    def apart_from_texts(
+        self, builder: Builder, to: Value, source: Value, texts: Iterable[tuple[Value, int]], length: Value
+    ) -> Value:
+        """How many bytes of a copy of shadows there are to move, all or none: of texts that are their own shadows, with
+        their sizes, there are none, and where they go to is cleared."""
+        own: Value | None = None
+        for text, size in texts:
+            address, start = (builder.cast("ptrtoint", end, T.I64) for end in (source, text))
+            here = builder.icmp("ult", builder.binary("sub", address, start), const_int(T.I64, size))
+            own = here if own is None else builder.binary("or", own, here)
+        if own is None:
+            return length
+        nothing = const_int(T.I64, 0)
+        self.clear(builder, to, builder.select(own, length, nothing))
+        return builder.select(own, nothing, length)
 
     def free(self, builder: Builder, pointer: Value) -> None:
         self.declarations.memory(builder, "free", pointer)
