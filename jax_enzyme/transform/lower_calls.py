@@ -62,7 +62,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, declared_callee
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, declare, declared_callee
 from jax_enzyme.ir.values import ConstantNull, Value, int_value
 from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
 from jax_enzyme.rules.declare import PURE, Declarations
@@ -208,12 +208,12 @@ def _posix_memalign(site: _Site) -> Value:
 def _asprintf(site: _Site) -> Value:
     place, *words = site.arguments
     type_ = T.FunctionType(T.I32, (T.PTR, T.I64, T.PTR), variadic=True)
-    write = site.declarations.function("snprintf", type_)
-    length = site.builder.call(write, [ConstantNull(T.PTR), const_int(T.I64, 0), *words])
+    write = declare(site.declarations.module, "snprintf", type_)  # which the program may have without a prototype
+    length = site.builder.call(write, [ConstantNull(T.PTR), const_int(T.I64, 0), *words], type_)
     size = site.builder.binary("add", site.builder.cast("sext", length, T.I64), const_int(T.I64, 1))
     memory = site.declarations.memory(site.builder, "malloc", size)
     site.builder.store(memory, place)
-    return site.builder.call(write, [memory, size, *words])
+    return site.builder.call(write, [memory, size, *words], type_)
 
 
 def _strcpy(site: _Site) -> Value:

@@ -314,13 +314,15 @@ def test_aligned_memory() -> None:
     assert calls(module) == ["aligned_alloc"]
 
 
-def test_texts_that_are_allocated() -> None:
-    module = lowered("""
+@pytest.mark.parametrize("known", ["", "declare i32 @snprintf(...)"])
+def test_texts_that_are_allocated(known: str) -> None:
+    module = lowered(f"""
+    {known}
     declare i32 @asprintf(ptr, ptr, ...)
-    define i32 @f(ptr %p, ptr %form, double %x) {
+    define i32 @f(ptr %p, ptr %form, double %x) {{
       %length = call i32 (ptr, ptr, ...) @asprintf(ptr %p, ptr %form, double %x)
       ret i32 %length
-    }
+    }}
     """)
     assert calls(module) == ["snprintf", "malloc", "snprintf"]
 
