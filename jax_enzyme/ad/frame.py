@@ -98,17 +98,18 @@ class Frame:
     def _memory_for(self, item: MemoryObject) -> Value:
         if item.kind == "buffer":
             index = next(i for i, a in enumerate(self._reversal.root.function.arguments) if a is item.site)
-            return self._given[index] if index in self._given else self._buffer_shadow(index)
+            if index in self._given:
+                return self._given[index]
+            return self._zeros(self._reversal.base.buffers[index].nbytes, item.site)  # nobody gives or wants it
         if isinstance(item.site, GlobalVariable):
             return self._global_shadow(item.site)
-        return self.room(self._reversal.root.plan.recipes.object_size(item) or 0, zeroed=True)
-
-    def _buffer_shadow(self, index: int) -> Value:
-        """Of a buffer whose cotangent nobody gives or wants."""
-        return self.room(self._reversal.base.buffers[index].nbytes, zeroed=True)
+        return self._zeros(self._reversal.root.plan.recipes.object_size(item) or 0, item.site)
 
     def _global_shadow(self, variable: GlobalVariable) -> Value:
-        return self.room(self._layout.alloc_size(variable.value_type), zeroed=True)
+        return self._zeros(self._layout.alloc_size(variable.value_type), variable)
+
+    def _zeros(self, size: int, site: Value | None) -> Value:
+        return self.room(size + self._reversal.facts.behind(site) if size else 0, zeroed=True)
 
     def finish(self, status: Value) -> None:
         runtime = self._runtime

@@ -17,6 +17,7 @@ from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.reverse import Sweep
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Schedule
+from jax_enzyme.ad.facts.cut_numbers import looked_at
 from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
 from jax_enzyme.ad.facts.refusals import memory_with_shadows, refuse_unprovable
@@ -212,7 +213,10 @@ def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Sur
     )
     again = any(buffer.role == "shadow" for buffer in base.buffers)
     dropped = tuple(points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if not w)
-    facts = Facts(module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again, dropped)
+    looks = looked_at(words, activity) if execution is ALONE and not again else frozenset[MemoryObject]()
+    facts = Facts(
+        module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again, dropped, looks
+    )
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
         _routine(each, facts, words, tuple(static), loops)

@@ -157,6 +157,44 @@ def test_blocks_that_grow_and_what_the_system_lends_cut_nothing() -> None:
     np.testing.assert_allclose(jax.vjp(kernel, x)[1](np.sin(x))[0], slopes * np.sin(x), rtol=1e-12)
 
 
+_WITH_ENDS = r"""
+#include <stdlib.h>
+#include <string.h>
+void f(int n, const double *x, double *y) {
+  size_t size = 9 * n + 7 + (x[0] > 100);
+  char *packed = malloc(size), *copy = malloc(size), local[88];
+  double *squares = malloc(8 * n + (x[1] > 100)), beside[4];
+  for (int i = 0; i < n; i++) {
+    squares[i] = x[i] * x[i], beside[i % 4] = x[i % 4] * 3;
+    packed[9 * i] = i, memcpy(packed + 9 * i + 1, squares + i, 8);
+  }
+  memcpy(packed + 9 * n, "the end", 7);
+  memcpy(copy, packed, size);
+  memcpy(local, packed, size < 88 ? size : 88);
+  for (int i = 0; i < n; i++) {
+    double number, first;
+    memcpy(&number, copy + 9 * i + 1, 8), memcpy(&first, local + 1, 8);
+    y[i] = number * number + first * beside[i % 4] + squares[i] * copy[9 * i];
+  }
+  free(packed), free(copy), free(squares);
+}"""
+
+
+@pytest.mark.parametrize("n", [9, 17])
+def test_what_lies_behind_memory_that_ends_within_a_record_stays(n: int) -> None:
+    """Numbers would end behind it there: the end of a block, another variable, another shadow."""
+    kernel = je.kernel(_WITH_ENDS, "f", "n: i32, x: f64[n], out y: f64[n]", lang="c")
+    i = np.arange(n)
+
+    def same(x: jax.Array) -> jax.Array:
+        return x**4 + x[0] ** 2 * x[i % 4] * 3 + x**2 * i
+
+    x, v = np.linspace(0.3, 1.4, n), np.cos(i)
+    for _ in range(3):
+        np.testing.assert_allclose(jax.jvp(kernel, (x,), (v,)), jax.jvp(same, (x,), (v,)), rtol=1e-12)
+    np.testing.assert_allclose(jax.vjp(kernel, x)[1](v)[0], jax.vjp(same, x)[1](v)[0], rtol=1e-12)
+
+
 def test_second_derivatives_have_the_checks_of_the_first() -> None:
     source = """#include <string.h>
 double f(const int at[2], const double x[5]) {

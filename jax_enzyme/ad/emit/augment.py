@@ -323,7 +323,7 @@ class Augmenter(ShadowedCopy):
             self._runtime.clear(self.builder, memory, size)
         self.values[call] = memory
         if call in self.facts.dynamic:
-            self.companions[call] = self._zeroed(size)
+            self.companions[call] = self._zeroed(size, call)
             if node is not None and any(item in state.followed for state in self._states.values()):
                 self._kept_memory.follow(self.builder, node, self.companions[call])
         self._keep(call)
@@ -414,7 +414,7 @@ class Augmenter(ShadowedCopy):
             case I.CallBase():
                 self._call_companion(instruction, twin)
             case I.Alloca() if instruction in self.facts.dynamic:
-                self.companions[instruction] = self._zeroed(self.local_size(instruction))
+                self.companions[instruction] = self._zeroed(self.local_size(instruction), instruction)
             case _ if self.carries(instruction) and instruction not in self.companions:
                 self.address(instruction, twin)
             case _:
@@ -468,8 +468,10 @@ class Augmenter(ShadowedCopy):
             raise self.facts.refused(instruction, IN_ONE_PLACE)
         return False
 
-    def _zeroed(self, size: Value) -> Value:
+    def _zeroed(self, size: Value, site: Value) -> Value:
         """Memory for a shadow, from the arena."""
+        if behind := self.facts.behind(site):
+            size = self.builder.binary("add", size, ConstantInt(T.I64, behind))
         size = padded(self.builder, size)
         shadow = self.builder.call(self._runtime.arena("allocate"), [self._arena, size])
         self._runtime.clear(self.builder, shadow, size)
@@ -480,7 +482,7 @@ class Augmenter(ShadowedCopy):
         if effect is Effect.ALLOCATE and call in self.facts.dynamic:
             measured = self.facts.points_to.objects[call] in self.facts.measured
             size = room(self._runtime.declarations, self.builder, twin) if measured else self._allocated_bytes(call)
-            self.companions[call] = self._zeroed(size)
+            self.companions[call] = self._zeroed(size, call)
         elif effect is Effect.MEMORY_COPY and self.facts.shadowed_memory(call.operands[0]):
             self._copy_pointers(call, twin)
         elif effect is Effect.MEMORY_SET and self.facts.shadowed_memory(call.operands[0]):

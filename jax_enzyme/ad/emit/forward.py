@@ -23,6 +23,7 @@ from jax_enzyme.ad.emit.runtime import load_integer
 from jax_enzyme.ad.emit.shadows import ShadowedCopy, constant_shadow, holds_shadow
 from jax_enzyme.ad.facts import tagged
 from jax_enzyme.ad.facts.copying import array_function, internal_function
+from jax_enzyme.ad.facts.cut_numbers import looked_at
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
@@ -32,7 +33,7 @@ from jax_enzyme.analysis.activity import activity_of
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
-from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call, is_of_its_kind
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_of_its_kind
 from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
@@ -41,13 +42,15 @@ from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import with_room
 from jax_enzyme.ir.marks import TOLD
-from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, GlobalValue, Value
+from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantInt, GlobalValue, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_ALIGNED = 16
+"""As much as any type of a local variable is, that does not say so."""
 _LINEAR = frozenset(
     "select freeze extractvalue insertvalue extractelement insertelement shufflevector bitcast fpext fptrunc".split()
 )
@@ -79,8 +82,10 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     for argument, buffer in zip(target.arguments[count:], buffers[count:], strict=True):
         shadows[root.arguments[buffer.of]] = argument
     primal: dict[Value, Value] = dict(zip(root.arguments, target.arguments, strict=False))
-    facts = Facts(module, rules, points_to, activity, shadowed, {}, frozenset())
-    emitter = _Emitter(_Shared(facts, words, may_fail=allocates and not base.is_derivative), root, primal, shadows)
+    may_fail = allocates and not base.is_derivative
+    looks = looked_at(words, activity) if may_fail else frozenset[MemoryObject]()
+    facts = Facts(module, rules, points_to, activity, shadowed, {}, frozenset(), looked_at=looks)
+    emitter = _Emitter(_Shared(facts, words, may_fail=may_fail), root, primal, shadows)
     tangents = zip(target.arguments[count:], buffers[count:], strict=True)
     emitter.results = [(a, b.nbytes) for a, b in tangents if b.is_result]
     for index in lone if allocates else ():
@@ -127,6 +132,10 @@ class _Shared:
             self.module.globals[name] = shadow
             self._global_shadows[value] = shadow
             shadow.initializer = zero(type_) if value.initializer is None else self.initial_shadow(value.initializer)
+            if count := self.facts.behind(value):
+                behind = zero(T.ArrayType(count, T.I8))
+                shadow.value_type = T.StructType((type_, behind.type))
+                shadow.initializer = ConstantAggregate(shadow.value_type, [shadow.initializer, behind])
         return self._global_shadows[value]
 
     def initial_shadow(self, value: Constant) -> Constant:
@@ -180,7 +189,7 @@ class _Emitter(ShadowedCopy):
 
     def zero_shadow(self, argument: Value, nbytes: int) -> None:
         """A shadow of zeros for a buffer without tangent that shares pointers with one that has."""
-        shadow = self._zeroed(ConstantInt(T.I64, max(nbytes, 1)))
+        shadow = self._zeroed(ConstantInt(T.I64, max(nbytes, 1) + self.facts.behind(argument)))
         self.owned.append(shadow)
         self.companions[argument] = shadow
 
@@ -284,11 +293,10 @@ class _Emitter(ShadowedCopy):
                     self.beside(instruction, twin, range(2))
             case I.CallBase():
                 self._call(instruction, twin)
+            case I.Alloca() if self.facts.shadowed_memory(instruction):
+                self._local(instruction, twin)
             case I.Alloca():
-                if self.facts.shadowed_memory(instruction):
-                    shadow = self.beside(instruction, twin)
-                    if self.facts.activity.keeps_halves(instruction):  # words are read whole around integers
-                        self._clear(shadow, self.local_size(instruction))
+                pass
             case _:
                 self._plain_companion(instruction, twin)
 
@@ -385,11 +393,8 @@ class _Emitter(ShadowedCopy):
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         match effect:
-            case Effect.ALLOCATE if self._in_whole_words(call):
-                if self.facts.shadowed_memory(call):
-                    self.companions[call] = self._zeroed(room(self.shared.declarations, self.builder, twin))
             case Effect.ALLOCATE | Effect.REALLOCATE if self.facts.shadowed_memory(call):
-                self.beside(call, twin, range(effect is Effect.REALLOCATE))
+                self._allocated(call, twin, effect)
             case Effect.FREE if self.facts.shadowed_memory(call.operands[0]):
                 self.beside(call, twin, range(1))
             case Effect.MEMORY_SET if self.facts.shadowed_memory(call.operands[0]):
@@ -409,6 +414,32 @@ class _Emitter(ShadowedCopy):
                 self._check_unknown(call)
             case _:
                 pass
+
+    def _local(self, alloca: I.Alloca, twin: I.Instruction) -> None:
+        """The shadow of a local variable."""
+        if behind := self.facts.behind(alloca):
+            size = self.builder.binary("add", self.local_size(alloca), ConstantInt(T.I64, behind))
+            self.companions[alloca] = self.builder.alloca(T.I8, size, alloca.align or _ALIGNED)
+            self._clear(self.companions[alloca], size)
+            return
+        shadow = self.beside(alloca, twin)
+        if self.facts.activity.keeps_halves(alloca):  # words are read whole around integers
+            self._clear(shadow, self.local_size(alloca))
+
+    def _allocated(self, call: I.CallBase, twin: I.Instruction, effect: Effect) -> None:
+        """The shadow of new memory."""
+        declarations = self.shared.declarations
+        if (behind := self.facts.behind(call)) and effect is Effect.ALLOCATE:
+            asked = room(declarations, self.builder, twin)
+            size = self.builder.binary("add", asked, ConstantInt(T.I64, behind))
+            aligned = [self.value(call.arguments[0])] if callee_name(call) == "aligned_alloc" else []
+            name = "aligned_alloc" if aligned else "malloc"
+            self.companions[call] = declarations.memory(self.builder, name, *aligned, size)
+            self._clear(self.companions[call], size)
+        elif self._in_whole_words(call) and effect is Effect.ALLOCATE:
+            self.companions[call] = self._zeroed(room(declarations, self.builder, twin))
+        else:
+            self.beside(call, twin, range(effect is Effect.REALLOCATE))
 
     def _in_whole_words(self, call: I.CallBase) -> bool:
         """Whether of new memory also that is used which nobody asked for: by the kernel, or around its last integer."""

@@ -29,6 +29,8 @@ from jax_enzyme.rules.effects import Effect
 
 _SIZES = (4, 8)
 _INSIDE = Congruence(1, 0)
+BEYOND = 8
+"""So much of a number may lie behind the end of memory, as far as is known of where it begins."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,13 @@ def is_unsure(words: Words, activity: Activity, call: I.CallBase) -> bool:
         return False
     length = points_to.number(call.operands[2])
     return any(_may_cut(points_to, activity, pointer, length) for pointer in pointers)
+
+
+def looked_at(words: Words, activity: Activity) -> frozenset[MemoryObject]:
+    """Memory in which numbers are looked at, and overwritten, that may lie across its end: shadows have room."""
+    calls = (i for i in words.points_to.instructions() if isinstance(i, I.CallBase))
+    asked = [call for call in calls if is_unsure(words, activity, call)]
+    return frozenset(item for call in asked for p in addresses(call) for item in words.points_to.of(p))
 
 
 def grid(words: Words, activity: Activity, call: I.CallBase) -> Grid | None:

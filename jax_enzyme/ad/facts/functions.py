@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import GLOBAL, HELD, Cause
+from jax_enzyme.ad.facts.cut_numbers import BEYOND
 from jax_enzyme.ad.facts.distances import Distances
 from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.ad.facts.one_plane import numbers_under
@@ -109,7 +110,8 @@ ALONE = Execution()
 class Facts:
     """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
     along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames. `dropped`
-    are buffers of whose shadows nobody wants what is left when the reverse sweep is over."""
+    are buffers of whose shadows nobody wants what is left when the reverse sweep is over. `looked_at`: see
+    `ad.facts.cut_numbers`."""
 
     module: Module
     rules: Rules
@@ -121,6 +123,11 @@ class Facts:
     execution: Execution = ALONE
     has_frames: bool = False
     dropped: tuple[MemoryObject, ...] = ()
+    looked_at: frozenset[MemoryObject] = frozenset()
+
+    def behind(self, site: Value | None) -> int:
+        """The bytes that a shadow has behind those of its object."""
+        return 0 if site is None else BEYOND * (self.points_to.objects.get(site) in self.looked_at)
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))
