@@ -12,7 +12,8 @@ after the other, until it fits. Short ones are inlined however often: they are h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Reversible
+from collections.abc import Iterator, Mapping, MutableMapping
+from heapq import heapify, heappop, heappush
 
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir.inlining import without_attributes
@@ -30,7 +31,7 @@ _LIBRARIES = 25
 _SHORT = 40
 """Instructions of a function that is inlined however often."""
 
-_Calls = Mapping[Function, Mapping[Function, int]]
+_Calls = Mapping[Function, MutableMapping[Function, int]]
 """How often each function calls others: those that are inlined into it, once it is known which these are."""
 
 
@@ -51,25 +52,77 @@ def leave_large(module: Module, root: str, *, may_grow: bool = True) -> bool:
     for reachable in found:
         for function, _ in bottom_up(reachable, lambda f: [c for c in calls[f] if c in inlined], lengths):
             lengths[function] = own[function]
-    calls = {f: {c: n for c, n in calls[f].items() if c in inlined} for f in lengths}
     limit = max(_LENGTH, int((_GROWTH if may_grow else 1) * sum(lengths.values())))
-    source = {f for f in lengths if f in inlined and _is_of_the_source(f)}
-    for large, most in ((source, limit), (inlined.intersection(lengths), _LIBRARIES * limit)):
-        while True:
-            lengths = _lengths(lengths, calls, own)
-            if sum(length for f, length in lengths.items() if f in kept or f not in inlined) <= most:
-                break
-            copies = _copies(lengths, calls, inlined, kept)
-            costs = {f: (copies[f] - 1) * length for f, length in lengths.items() if length > _SHORT and f in large}
-            dearest = max(costs, key=costs.__getitem__, default=start)
-            if not costs.get(dearest):
+    calls = {f: {c: n for c, n in calls[f].items() if c in inlined} for f in lengths}
+    copies = _Copies(calls, own, {f for f in lengths if f in kept or f not in inlined})
+    source = [f for f in lengths if f in inlined and _is_of_the_source(f)]
+    for large, most in ((source, limit), ([f for f in lengths if f in inlined], _LIBRARIES * limit)):
+        while copies.total > most:
+            large = [f for f in large if copies.lengths[f] > _SHORT and f in inlined]
+            dearest = max(large, key=copies.cost, default=start)
+            if not copies.cost(dearest):
                 break
             inlined.discard(dearest)
-            large.discard(dearest)
-            for called in calls.values():
-                called.pop(dearest, None)
+            copies.keep(dearest)
             dearest.attributes = without_attributes(module, dearest.attributes, frozenset({_INLINE}))
     return any(calls.values())
+
+
+class _Copies:
+    """How long functions are with what is inlined into them, and how often the body of each is there in the end. When
+    a function stays, its callers alone become shorter, and what it calls rarer: of a library hundreds may stay, and so
+    not all is counted anew for each."""
+
+    def __init__(self, calls: _Calls, own: Mapping[Function, int], staying: set[Function]):
+        """`calls` has callees before their callers; `staying` are those that are there by themselves."""
+        self._calls, self._staying = calls, staying
+        self._rank = {f: rank for rank, f in enumerate(calls)}
+        self._callers: dict[Function, dict[Function, int]] = {f: {} for f in calls}
+        for function, called in calls.items():
+            for callee, count in called.items():
+                self._callers[callee][function] = count
+        self.lengths, self._numbers = dict.fromkeys(calls, 0), dict.fromkeys(calls, 0)
+        self.total = 0
+        self._lengthen({f: own[f] for f in calls})
+        self._multiply(dict.fromkeys(staying, 1))
+
+    def cost(self, function: Function) -> int:
+        """The instructions that its copies are beyond the first."""
+        return (self._numbers[function] - 1) * self.lengths[function]
+
+    def keep(self, function: Function) -> None:
+        """A function stays: what called it has calls in place of copies."""
+        length = self.lengths[function]
+        if function not in self._staying:
+            self._staying.add(function)
+            self.total += length
+        callers, self._callers[function] = self._callers[function], {}
+        for caller in callers:
+            self._calls[caller].pop(function)
+        self._lengthen({caller: -count * length for caller, count in callers.items()})
+        self._multiply({function: 1 - self._numbers[function]})
+
+    def _lengthen(self, changes: dict[Function, int]) -> None:
+        for function, change in self._spread(changes, self._callers, 1):
+            self.lengths[function] += change
+            self.total += change if function in self._staying else 0
+
+    def _multiply(self, changes: dict[Function, int]) -> None:
+        for function, change in self._spread(changes, self._calls, -1):
+            self._numbers[function] += change
+
+    def _spread(self, changes: dict[Function, int], along: _Calls, order: int) -> Iterator[tuple[Function, int]]:
+        """What changes in all, function by function: a change goes on along calls, as often as there are some."""
+        pending = [(order * self._rank[f], f) for f in changes]
+        heapify(pending)
+        while pending:
+            _, function = heappop(pending)
+            yield function, changes[function]
+            for neighbour, count in along[function].items():
+                if neighbour not in changes:
+                    changes[neighbour] = 0
+                    heappush(pending, (order * self._rank[neighbour], neighbour))
+                changes[neighbour] += count * changes[function]
 
 
 def _is_of_the_source(function: Function) -> bool:
@@ -83,22 +136,3 @@ def _called(function: Function) -> Mapping[Function, int]:
     """The functions of the module that a function calls directly, and how often."""
     callees = (i.operands[-1] for i in function.instructions() if isinstance(i, CallBase))
     return Counter(c for c in callees if isinstance(c, Function) and not c.is_declaration)
-
-
-def _lengths(callees_first: Iterable[Function], calls: _Calls, own: Mapping[Function, int]) -> dict[Function, int]:
-    """The instructions of each function with those that are inlined into it."""
-    lengths: dict[Function, int] = {}
-    for function in callees_first:
-        lengths[function] = own[function] + sum(count * lengths[f] for f, count in calls[function].items())
-    return lengths
-
-
-def _copies(
-    callees_first: Reversible[Function], calls: _Calls, inlined: Container[Function], kept: Container[Function]
-) -> dict[Function, int]:
-    """How often the body of each function is there in the end; `kept` are those that stay though they are inlined."""
-    copies = {f: int(f in kept or f not in inlined) for f in reversed(callees_first)}
-    for function, number in copies.items():
-        for callee, count in calls[function].items():
-            copies[callee] += count * number
-    return copies
