@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.errors import NoRuleError, SignatureError
+from jax_enzyme.errors import DifferentiationError, NoRuleError, SignatureError
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.options import Options
@@ -23,11 +23,13 @@ from tests.support.engine import Native, agree, three_way
 
 _LIBRARY = """
 #include <math.h>
+#include <stdlib.h>
 static int calls = 0;
 double je_test_sinc(double x) { return sin(x) / x; }
 float je_test_wave(float x, int n) { return sinf(n * x); }
 double je_test_sine(double x) { return sin(x); }
 double je_test_cosine(double x) { return cos(x); }
+void je_test_text(char **at) { *at = malloc(8); }
 void je_test_log(const char *what, const double *x, int n) { calls += n + (what != 0) + (x != 0); }
 double je_test_scale(void) { return 3.0; }
 """
@@ -101,6 +103,23 @@ def test_an_integer_argument_and_single_precision() -> None:
 def test_an_inactive_function_that_sees_active_memory() -> None:
     subject = kernel("logged", "x: f64 -> f64", (LOG,))
     agree(three_way(subject, [np.asarray(1.5)]))
+
+
+def test_what_an_inactive_function_allocates_is_freed_without_a_shadow() -> None:
+    """Where an address stands in memory that has a shadow, nothing is known of what stands there in the shadow."""
+    source = (
+        "#include <stdlib.h>\nvoid je_test_text(char **);\ndouble k(double x) {\n"
+        "  int n = 8 + (x > 50);\n  double *v = malloc(8);\n  *v = x * x;\n  double y = *v;\n"
+        "  char **t = malloc(8 * n);\n  je_test_text(t);\n  void *q = v;\n"
+        "  if (x > 1) {\n    free(v);\n    for (int i = 1; i < x; i++) t[i] = 0;\n    q = t[n - 8];\n  }\n"
+        "  free(q);\n  free(t);\n  return y;\n}"
+    )
+    program = load(source, "k", "c")
+    ir = attached(program.ir, (je.inactive("je_test_text"),))
+    subject = Native(type(program)(ir, "k", "c", program.source_name), parse("x: f64 -> f64"), Binding.of({}, {}))
+    assert float(subject.run((Vjp((True, False), (False, True)),), [1.5, 1.0])[-1]) == 3.0
+    with pytest.raises(DifferentiationError, match=r"(?s)pointer of unknown origin.*kernel\.c:16"):
+        subject.run((Jvp((True, False)),), [1.5, 1.0])
 
 
 def test_a_formula_that_calls_the_library() -> None:

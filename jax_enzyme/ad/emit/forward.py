@@ -69,7 +69,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     activity = refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
-    shadowed = memory_with_shadows(points_to, activity)
+    shadowed = memory_with_shadows(points_to, activity, frees_shadows=True)
     lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shadowed]
     lone = [i for i in lone if not any(b.role == "tangent" and b.of == i for b in buffers)]
     count = len(base.buffers)

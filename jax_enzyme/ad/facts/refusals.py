@@ -89,19 +89,25 @@ def refuse_unprovable(
 
 
 def memory_with_shadows(
-    points_to: PointsTo, activity: Activity, origin: Mapping[Value, I.Instruction] | None = None
+    points_to: PointsTo,
+    activity: Activity,
+    origin: Mapping[Value, I.Instruction] | None = None,
+    *,
+    frees_shadows: bool = False,
 ) -> frozenset[MemoryObject]:
     """The objects that need shadows. Raises DifferentiationError at the first access for which one is needed, by way of
     a pointer that may lead to memory that code outside of the kernel has made and left where the kernel finds it
-    (`asprintf`): that has no shadow, and the pointer none that is defined."""
+    (`open_memstream`): that has no shadow, and the pointer none that is defined. Where the derivative `frees_shadows`
+    with what they are of, that is such an access too."""
     shadowed = shadowed_objects(points_to, activity)
     for instruction in points_to.instructions() if points_to.unknown in shadowed else ():
-        if any(points_to.unknown in points_to.of(v) for v in _followed_with_shadows(activity, instruction)):
+        followed = _followed_with_shadows(activity, instruction, frees_shadows=frees_shadows)
+        if any(points_to.unknown in points_to.of(v) for v in followed):
             raise refuse(points_to.module, (origin or {}).get(instruction, instruction), ORIGIN)
     return shadowed
 
 
-def _followed_with_shadows(activity: Activity, instruction: I.Instruction) -> Sequence[Value]:
+def _followed_with_shadows(activity: Activity, instruction: I.Instruction, *, frees_shadows: bool) -> Sequence[Value]:
     """The addresses of an access whose shadows are followed where they lead to memory that has one."""
     match instruction:
         case I.Load() | I.Store():
@@ -109,7 +115,9 @@ def _followed_with_shadows(activity: Activity, instruction: I.Instruction) -> Se
             return instruction.operands[-1:] if is_needed else ()
         case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
             return instruction.operands[:2]
-        case I.CallBase() if not is_defined_call(instruction) and call_effect(instruction) is not Effect.FREE:
+        case I.CallBase() if call_effect(instruction) is Effect.FREE:
+            return instruction.operands[:1] if frees_shadows else ()
+        case I.CallBase() if not is_defined_call(instruction):
             return [v for v in instruction.arguments if T.is_pointer(v.type) and activity.memory(v)]
         case _:
             return ()
