@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from typing import TypeGuard
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -66,20 +67,22 @@ def run(lanes: Sequence[Lane]) -> Byte | None:
 
 
 class Lanes:
-    """Computed for the values that are asked about, and what they are made of."""
+    """Computed for the values that are asked about, and what they are made of. `across`: what takes a number or a
+    pointer for an integer, or the other way round, is a move too."""
 
-    def __init__(self) -> None:
+    def __init__(self, across: bool = False) -> None:
+        self._across = across
         self._found: dict[Value, Bytes] = {}
 
     def of(self, value: Value) -> Bytes:
         """The bytes of a value, the lowest first; none where it does not consist of whole bytes."""
-        for item, is_unreached in bottom_up(value, _moved_operands, self._found):
+        for item, is_unreached in bottom_up(value, self._operands, self._found):
             self._found[item] = _own(item) if is_unreached else self._lanes(item)
         return self._found[value]
 
     def is_move(self, value: Value) -> bool:
         """Whether a value consists of bytes of others."""
-        return bool(_moved_operands(value)) and self.of(value)[0] != (value, 0)
+        return bool(self._operands(value)) and self.of(value)[0] != (value, 0)
 
     def sources(self, value: Value) -> Iterator[Value]:
         """The values that bytes are of."""
@@ -97,7 +100,12 @@ class Lanes:
                 yield lane[0], end - at
             at = end
 
+    def _operands(self, value: Value) -> list[Value]:
+        return value.operands if self._across and _reinterprets(value) else _moved_operands(value)
+
     def _lanes(self, value: Value) -> Bytes:
+        if self._across and _reinterprets(value):
+            return self._found[value.operands[0]]
         if not size(value.type):
             return ()
         if isinstance(value, Constant):
@@ -106,6 +114,12 @@ class Lanes:
             return _own(value)
         moved = _moved(value, lambda operand: self._found[operand])
         return _own(value) if moved is None or len(moved) != size(value.type) else moved
+
+
+def _reinterprets(value: Value) -> TypeGuard[I.Cast]:
+    if not isinstance(value, I.Cast) or value.opcode not in ("bitcast", "ptrtoint", "inttoptr"):
+        return False
+    return 0 < size(value.type) == size(value.operands[0].type)
 
 
 def _own(value: Value) -> Bytes:

@@ -16,22 +16,20 @@ what is followed is a pointer: `inttoptr` of an integer that is loaded becomes a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
+from jax_enzyme.analysis.lanes import Lanes
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.clone import twin_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import led_to, reached
-from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
+from jax_enzyme.ir.values import Value
+from jax_enzyme.transform.parts import Parts
 from jax_enzyme.transform.rewriting import remove_dead, replace_values
 
-_KEPT = ("dbg", "tbaa")
-_CASTS: Mapping[T.Type, tuple[str, str]] = {T.PTR: ("ptrtoint", "inttoptr"), T.DOUBLE: ("bitcast", "bitcast")}
-"""To an integer and back."""
+_NO_INTEGERS = (T.PTR, T.DOUBLE)
 _Reader = I.Store | I.Cast
 
 
@@ -49,13 +47,14 @@ def read_apart(module: Module, words: Words) -> bool:
     if not any(isinstance(s, I.Cast) or s in numbers or words.numbers(s.operands[0], 8, s) for s in sources):
         return False
     for function, readers in found.items():
-        twins = _Twins(function)
+        parts = Parts(function, Lanes(across=True), lambda _: True)
         replaced: dict[Value, Value] = {}
         for reader, _ in readers:
             if isinstance(reader, I.Store):
-                reader.operands[0] = twins.of(reader.operands[0], reader, T.I64)
+                reader.operands[0] = parts.part(reader.operands[0], 0, T.I64)
             else:
-                replaced[reader] = twins.of(reader.operands[0], reader, reader.type)
+                replaced[reader] = parts.part(reader.operands[0], 0, reader.type)
+        parts.insert()
         replace_values(function, replaced)
         remove_dead(function)
     return True
@@ -69,7 +68,7 @@ def _same(value: Value) -> list[Value]:
 
 
 def _is_word(type_: T.Type) -> bool:
-    return type_ == T.I64 or type_ in _CASTS
+    return type_ == T.I64 or type_ in _NO_INTEGERS
 
 
 def _readers(module: Module, function: Function) -> Iterator[tuple[_Reader, list[I.Load | I.Cast]]]:
@@ -78,7 +77,7 @@ def _readers(module: Module, function: Function) -> Iterator[tuple[_Reader, list
     that it does is not read as a number but by taking what was loaded for one."""
     numbers, addresses = _taken_for_numbers(function), _of_addresses(function)
     for reader in function.instructions():
-        stores = isinstance(reader, I.Store) and not reader.ordering and reader.operands[0].type in _CASTS
+        stores = isinstance(reader, I.Store) and not reader.ordering and reader.operands[0].type in _NO_INTEGERS
         stores = stores and (reader.operands[0].type == T.PTR or reader.operands[0] in addresses)
         if not stores and reader not in numbers and not _follows(reader):
             continue
@@ -119,58 +118,3 @@ def _taken_for_numbers(function: Function) -> set[Value]:
 
 def _is_number(instruction: I.Instruction) -> bool:
     return instruction.opcode == "bitcast" and instruction.type == T.DOUBLE
-
-
-class _Twins:
-    """Values of one function that are read anew, of another type."""
-
-    def __init__(self, function: Function) -> None:
-        self._block_of = {i: b for b in function.blocks for i in b.instructions}
-        self._known: dict[tuple[Value, T.Type], Value] = {}
-        self._made: dict[tuple[Value, T.Type, I.Instruction], Value] = {}
-
-    def of(self, value: Value, before: I.Instruction, type_: T.Type) -> Value:
-        """The bits of a value as what they are to be."""
-        if value.type == type_:
-            return value
-        if isinstance(value, Undef | Poison):
-            return type(value)(type_)
-        if isinstance(value, ConstantNull) and type_ == T.I64:
-            return const_int(T.I64, 0)
-        if (value, type_) in self._known:
-            return self._known[value, type_]
-        if isinstance(value, I.Cast) and _same(value):
-            return self.of(value.operands[0], before, type_)
-        if isinstance(value, I.Load) or I.merged(value):
-            assert isinstance(value, I.Instruction)
-            return self._twin(value, type_)
-        key = value, type_, before
-        if key not in self._made:
-            self._made[key] = self._cast(value, before, type_)
-        return self._made[key]
-
-    def _cast(self, value: Value, before: I.Instruction, type_: T.Type) -> Value:
-        if value.type != T.I64:
-            value = self._insert(I.Cast(T.I64, _CASTS[value.type][0], [value]), before)
-        return value if type_ == T.I64 else self._insert(I.Cast(type_, _CASTS[type_][1], [value]), before)
-
-    def _twin(self, value: I.Instruction, type_: T.Type) -> Value:
-        """The same of another type, beside it."""
-        twin = twin_of(value)
-        twin.type, twin.operands, twin.records = type_, list(value.operands), ()
-        twin.name = f"{value.name}.{'word' if type_ == T.I64 else 'pointer'}" if value.name else ""
-        twin.metadata = [(kind, node) for kind, node in value.metadata if kind in _KEPT]
-        self._known[value, type_] = twin
-        self._insert(twin, value)
-        if isinstance(twin, I.Phi):
-            twin.operands = [self.of(v, b.terminator, type_) for v, b in twin.incoming]
-        elif not isinstance(twin, I.Load):
-            first = 1 if isinstance(twin, I.Select) else 0
-            twin.operands[first:] = [self.of(v, twin, type_) for v in twin.operands[first:]]
-        return twin
-
-    def _insert(self, new: I.Instruction, before: I.Instruction) -> I.Instruction:
-        block = self._block_of[before]
-        block.instructions.insert(block.instructions.index(before), new)
-        self._block_of[new] = block
-        return new
