@@ -21,19 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+from jax_enzyme.analysis.lanes import Lanes, run
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import Objects
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.marks import LOOP, REVERSED, unmark
 from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Poison, Undef, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, Poison, Undef, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.kinds import of_table
-from jax_enzyme.transform.rewriting import locate, replace_values
+from jax_enzyme.transform.parts import Parts
+from jax_enzyme.transform.rewriting import locate, remove_dead, replace_values
 
 _BYTES: Mapping[T.Type, int] = {T.I32: 4, T.I64: 8, T.FLOAT: 4, T.DOUBLE: 8}
 
@@ -88,12 +90,21 @@ class _Webs:
         self._homes: dict[Value, BasicBlock] = {i: block for block in function.blocks for i in block.instructions}
         self._entry = Builder(function.entry, 0)
         self._slots: dict[Value, Value] = {}
+        self._parts = Parts(function, lanes := Lanes(across=True), lambda _: False)
+        self._lanes = lanes
+        self._takers: dict[Value, list[tuple[I.Instruction, int]]] = {}
+        for user in function.instructions():
+            first = run(lanes.of(user)) if lanes.is_move(user) and self._is_taken(user) else None
+            if first is not None and first[0].type != user.type:
+                self._takers.setdefault(first[0], []).append((user, first[1]))
 
     def move(self) -> None:
         for web in self._found():
             self._move(web)
         if not self._slots:
             return
+        self._parts.insert()
+        remove_dead(self._function)
         for block in self._function.blocks:  # iterations share the places
             unmark(self._moves.declarations.module, block.terminator)
             kept = [(kind, node) for kind, node in block.terminator.metadata if kind not in (LOOP, REVERSED)]
@@ -103,7 +114,7 @@ class _Webs:
         """Words that are merged with each other, where one is of such memory, or becomes a part of it."""
         beside: dict[Value, list[Value]] = {}
         begin = dict.fromkeys(s.operands[0] for s in self._stores())
-        begin |= dict.fromkeys(i for i in self._homes if i in self._loads and (self._takers(i) or self._merges(i)))
+        begin |= dict.fromkeys(i for i in self._homes if i in self._loads and (i in self._takers or self._merges(i)))
         pending = list(begin)
         for word in pending:
             beside.setdefault(word, [])
@@ -127,12 +138,12 @@ class _Webs:
     def _is_moved(self, web: list[Value]) -> bool:
         if T.is_float(web[0].type):  # what is only moved may be anything
             stored = any(map(self._stored, web)) and any(w in self._loads and self._only_moves(w) for w in web)
-            return stored or any(map(self._takers, web))
+            return stored or any(word in self._takers for word in web)
         if any(self._is_unknown(word) for word in web):
             return False
         stored = any(self._stored(word) for word in web)
-        held = any(word in self._loads or _numbers_in(word) for word in web)
-        return held and (stored or any(map(self._takers, web)))
+        held = any(word in self._loads or _numbers_in(word, self._lanes) for word in web)
+        return held and (stored or any(word in self._takers for word in web))
 
     def _only_moves(self, load: Value) -> bool:
         return all(isinstance(user, I.Store) or _is_merged(user) for user, _ in self._users.get(load, ()))
@@ -153,30 +164,17 @@ class _Webs:
         users = self._users.get(word, ())
         return [u for u, n in users if isinstance(u, I.Phi | I.Freeze) or (isinstance(u, I.Select) and n > 0)]
 
-    def _takers(self, word: Value) -> list[tuple[I.Instruction, T.Type, int]]:
-        """Numbers that are taken out of a word, and their halves as integers: each with its type, and where it is."""
-        found: list[tuple[I.Instruction, T.Type, int]] = []
-        pending: list[tuple[Value, int]] = [(word, 0)]
-        for value, at in pending:
-            for user, _ in self._users.get(value, ()):
-                match user:
-                    case I.Cast(opcode="bitcast") if value is word and user.type == T.I64:
-                        pending.append((user, 0))
-                    case I.Cast(opcode="bitcast", type=T.FloatType()):
-                        found.append((user, user.type, at))
-                    case I.Cast(opcode="trunc") if user.type == T.I32:
-                        pending.append((user, at))
-                        if any(u.opcode != "bitcast" for u, _ in self._users.get(user, ())):
-                            found.append((user, T.I32, at))
-                    case I.BinaryOp(opcode="lshr", operands=[_, by]) if int_value(by) == 32 and value.type == T.I64:
-                        pending.append((user, 4))
-                    case _:
-                        pass
-        return found
+    def _is_taken(self, part: I.Instruction) -> bool:
+        """Whether a part of a word may be a number, or is half of one as an integer."""
+        is_half = part.opcode == "trunc" and part.type == T.I32
+        used = self._users.get(part, ()) if is_half else ()
+        return isinstance(part.type, T.FloatType) or any(user.opcode != "bitcast" for user, _ in used)
 
     def _move(self, web: list[Value]) -> None:
         in_registers = not self._pointers.isdisjoint([*web, *(s for w in web for s in self._stored(w))])
-        move = _Move(self._moves, self._function, self._homes, self._loads, self._entry, in_registers)
+        move = _Move(
+            self._moves, self._function, self._homes, self._loads, self._entry, self._lanes, self._parts, in_registers
+        )
         for word in web:
             self._slots[word] = move.slots[word] = move.made(word)
         for word in web:
@@ -185,32 +183,8 @@ class _Webs:
             for store in self._stored(word):
                 move.store(store, word)
             if not in_registers:
-                takers = self._takers(word)
-                taken: dict[Value, Value] = {user: move.take(user, type_, word, at) for user, type_, at in takers}
+                taken: dict[Value, Value] = {u: move.take(u, word, at) for u, at in self._takers.get(word, ())}
                 replace_values(self._function, taken)
-        if not in_registers:
-            self._drop_unused(web)
-
-    def _parts(self, value: Value) -> list[Value]:
-        """What may be on the way from a word to what is taken out of it, and that."""
-        users = [user for user, _ in self._users.get(value, ())]
-        casts = [u for u in users if u.opcode == "bitcast" and (T.is_int(value.type) or u.type == T.I64)]
-        return [*casts, *(u for u in users if u.opcode in ("trunc", "lshr"))]
-
-    def _drop_unused(self, web: list[Value]) -> None:
-        """Words that nothing else needs, phis that only need each other among them, and parts that were taken."""
-        words = dict.fromkeys(word for word in web if word in self._loads or _is_merged(word))
-        users = uses(self._function)
-        parts = reached(web, self._parts)
-        gone = set[Value]()
-        for part in reversed(list(parts)):
-            if part in self._homes and part not in words and all(user in gone for user, _ in users.get(part, ())):
-                gone.add(part)
-        needed = [w for w in words if any(u not in words and u not in gone for u, _ in users.get(w, ()))]
-        kept = reached(needed, I.merged)
-        for value in (*gone, *(w for w in words if w not in kept)):
-            assert isinstance(value, I.Instruction)
-            self._homes[value].instructions.remove(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +196,8 @@ class _Move:
     homes: Mapping[Value, BasicBlock]
     loads: Set[Value]
     entry: Builder
+    lanes: Lanes
+    parts: Parts
     in_registers: bool
     slots: dict[Value, Value] = field(default_factory=dict)
 
@@ -261,10 +237,10 @@ class _Move:
         else:
             at.block.instructions.remove(store)
 
-    def take(self, user: I.Instruction, type_: T.Type, word: Value, offset: int) -> Value:
+    def take(self, user: I.Instruction, word: Value, offset: int) -> Value:
         at = Builder.before(self.homes[user], user)
         first = at.place
-        found = at.load(type_, at.offset(self.slots[word], offset) if offset else self.slots[word], 4)
+        found = at.load(user.type, at.offset(self.slots[word], offset) if offset else self.slots[word], 4)
         locate(user, at.block.instructions[first : at.place])
         return found
 
@@ -279,31 +255,20 @@ class _Move:
 
     def _put(self, at: Builder, word: Value, slot: Value) -> None:
         """A word that is computed, or built of numbers."""
+        numbers = _numbers_in(word, self.lanes)
         if self.in_registers:
             size = const_int(T.I64, _BYTES[word.type])
-            kind = next(
-                (n.type.size for n, at_ in _numbers_in(word) if at_ == 0 and isinstance(n.type, T.FloatType)), 1
-            )
+            kind = next((_BYTES[n.type] for n, offset in numbers if offset == 0), 1)
             of_table(self.moves.declarations, at, "put", slot, size, const_int(T.I32, kind))
             return
-        numbers, first = _numbers_in(word), at.place
-        for number, offset in numbers:
+        if len(numbers) == 1 and _BYTES[word.type] > _BYTES[numbers[0][0].type]:  # an integer beside it, or nothing
+            offset = 4 - numbers[0][1]
+            numbers.append((self.parts.part(word, offset, T.I32), offset))
+        first = at.place
+        for number, offset in numbers or [(word, 0)]:
             at.store(number, at.offset(slot, offset) if offset else slot, 4)
-        if not numbers:
-            at.store(word, slot, 4)
-        elif len(numbers) == 1 and numbers[0][0].type != T.DOUBLE and word.type == T.I64:
-            self._put_half(at, word, slot, 4 - numbers[0][1])
         if isinstance(word, I.Instruction):
             locate(word, at.block.instructions[first : at.place])
-
-    def _put_half(self, at: Builder, word: Value, slot: Value, offset: int) -> None:
-        """The half of a word beside a number, which is an integer, or nothing."""
-        half: Value = zero(T.I32)
-        if isinstance(word, I.BinaryOp) and word.opcode == "or":
-            other = next(v for v in word.operands if not _numbers_in(v))
-            shifted = at.binary("lshr", other, const_int(T.I64, 32)) if offset else other
-            half = at.cast("trunc", shifted, T.I32)
-        at.store(half, at.offset(slot, offset) if offset else slot, 4)
 
     def _behind(self, word: Value) -> Builder:
         if not isinstance(word, I.Instruction):
@@ -315,19 +280,18 @@ def _is_merged(word: Value) -> bool:
     return isinstance(word, I.Phi | I.Select | I.Freeze)
 
 
-def _numbers_in(word: Value, at: int = 0) -> list[tuple[Value, int]]:
+def _numbers_in(word: Value, lanes: Lanes) -> list[tuple[Value, int]]:
     """The numbers that a word is built of, and where they are in it."""
-    match word:
-        case I.Cast(opcode="bitcast", operands=[number]) if isinstance(number.type, T.FloatType):
-            return [(number, at)] if number.type in (T.FLOAT, T.DOUBLE) else []
-        case I.Cast(opcode="zext", operands=[half]) if half.type == T.I32:
-            return _numbers_in(half, at)
-        case I.BinaryOp(opcode="shl", operands=[low, by]) if int_value(by) == 32 and at == 0:
-            return _numbers_in(low, 4) if isinstance(low, I.Cast) and low.opcode == "zext" else []
-        case I.BinaryOp(opcode="or", operands=[one, other]):
-            return [*_numbers_in(one, at), *_numbers_in(other, at)]
-        case _:
-            return []
+    every = lanes.of(word)
+    found = ((lane[0], at) for at, lane in enumerate(every) if at % 4 == 0 and isinstance(lane, tuple))
+    return [
+        (number, at)
+        for number, at in found
+        if number is not word
+        and number.type in (T.FLOAT, T.DOUBLE)
+        and at + _BYTES[number.type] <= len(every)
+        and run(every[at : at + _BYTES[number.type]]) == (number, 0)
+    ]
 
 
 def _split(function: Function, access: I.Load | I.Store) -> None:
