@@ -271,6 +271,29 @@ def test_tiles_of_tiles_and_of_lanes_that_are_together() -> None:
     agree(three_way(subject, [x]))
 
 
+def test_one_thread_for_its_group_and_barriers_in_two_parts() -> None:
+    subject = kernel(
+        """auto block = cg::this_thread_block();
+        auto tile = cg::tiled_partition<8>(block);
+        __shared__ double s[2], all[32];
+        double squared = cg::invoke_one_broadcast(tile, [&](double by) { return x[t] * x[t] * by; }, 3.0);
+        auto third = cg::binary_partition(tile, t % 3 == 0);
+        double least = cg::invoke_one_broadcast(third, [&] { return x[t]; });
+        all[t] = squared * least;
+        cg::invoke_one(block, [&] { s[0] = sin(x[5]); });
+        auto token = block.barrier_arrive();
+        double mine = x[t] * least;
+        block.barrier_wait(static_cast<cg::thread_block::arrival_token &&>(token));
+        y[t] = mine * s[0] + all[31 - t];""",
+        "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;",
+    )
+    x, t = values(), np.arange(32)
+    first = [next(q for q in range(k // 8 * 8, 32) if (q % 3 == 0) == (k % 3 == 0)) for k in range(32)]
+    all_ = 3 * x[t // 8 * 8] ** 2 * x[first]
+    np.testing.assert_allclose(subject.run((), [x])[0], x * x[first] * np.sin(x[5]) + all_[::-1], rtol=1e-13)
+    agree(three_way(subject, [x]))
+
+
 def test_halves_between_lanes() -> None:
     signature = "n: i32, x: f16[n,2], out y: f32[n]"
     subject = native(

@@ -8,7 +8,11 @@
 namespace cooperative_groups {
 
 struct thread_block {
+  struct arrival_token {};
   __JE_MEMBER static void sync() { __syncthreads(); }
+  // What lies between the two sees of other threads what it sees before both.
+  __JE_MEMBER static arrival_token barrier_arrive() { return {}; }
+  __JE_MEMBER static void barrier_wait(arrival_token &&) { __syncthreads(); }
   __JE_MEMBER static unsigned thread_rank() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   }
@@ -209,5 +213,18 @@ template <class Group, class T> __JE T exclusive_scan(const Group &group, T valu
 }
 
 template <class Group> __JE void sync(const Group &group) { group.sync(); }
+
+// Of any one thread of the group: here of the first.
+template <class Group, class F, class... Arguments>
+__JE void invoke_one(const Group &group, F &&called, Arguments &&...arguments) {
+  if (group.thread_rank() == 0) called(static_cast<Arguments &&>(arguments)...);
+}
+template <class Group, class F, class... Arguments>
+__JE auto invoke_one_broadcast(const Group &group, F &&called, Arguments &&...arguments)
+    -> decltype(called(static_cast<Arguments &&>(arguments)...)) {
+  decltype(called(static_cast<Arguments &&>(arguments)...)) result{};
+  if (group.thread_rank() == 0) result = called(static_cast<Arguments &&>(arguments)...);
+  return group.shfl(result, 0);
+}
 
 } // namespace cooperative_groups
