@@ -1,4 +1,4 @@
-"""C++ exceptions as values: which `catch` an exception of a known type arrives at.
+"""C++ exceptions as values: which `catch` an exception of a known type arrives at, and which handlers are open where.
 
 Types are their `_ZTI...` globals. Where a type is defined in the module its bases are read from there, for the standard
 library's they are known; where nothing is known, an exception matches nothing but `catch (...)`.
@@ -6,9 +6,14 @@ library's they are known; where nothing is known, an exception matches nothing b
 
 from __future__ import annotations
 
-from jax_enzyme.ir.module import GlobalVariable, Module
+from collections.abc import Mapping
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.transform.class_hierarchy import defined_bases
 
 _BASES = {
@@ -21,6 +26,8 @@ _BASES = {
     "bad_optional_access": "exception", "bad_variant_access": "exception",
 }  # fmt: skip
 _STANDARD = "_ZTISt"
+_CHANGES: Mapping[str | None, int] = {"__cxa_begin_catch": 1, "__cxa_end_catch": -1}
+_DIFFERS = -1
 _OF_LIBCXX = {
     "_ZTINSt3__112system_errorE": "_ZTISt13runtime_error",
     "_ZTINSt3__18ios_base7failureE": "_ZTINSt3__112system_errorE",
@@ -43,6 +50,32 @@ def clause_type(clause: Value) -> str | None:
     if isinstance(clause, ConstantNull):
         return ""
     return clause.name if isinstance(clause, GlobalVariable) else None
+
+
+def handler_depths(function: Function) -> dict[I.Instruction, int]:
+    """In how many handlers control is before each call that begins or ends one, where that is so along every path.
+
+    Lattice: None (control does not come here), a depth, and above all of them `_DIFFERS`. A handler that begins adds
+    one; one that ends takes one away, on the way of an exception that its end throws as well.
+    """
+    cfg = Cfg(function)
+    changes = {block: [i for i in block.instructions if callee_name(i) in _CHANGES] for block in cfg.rpo}
+
+    def behind(block: BasicBlock, depths: Mapping[BasicBlock, int | None]) -> int | None:
+        known = {depth for pred in cfg.reachable_preds(block) if (depth := depths[pred]) is not None}
+        known |= {0} if block is cfg.entry else set()
+        if len(known) != 1 or _DIFFERS in known:
+            return _DIFFERS if known else None
+        return max(sum(_CHANGES[callee_name(i)] for i in changes[block]) + known.pop(), _DIFFERS)
+
+    found: dict[I.Instruction, int] = {}
+    for block, depth in fixpoint(cfg.rpo, lambda b: b.successors, behind, None).items():
+        for call in reversed(changes[block]):
+            if depth is None or depth == _DIFFERS:
+                break
+            depth -= _CHANGES[callee_name(call)]
+            found[call] = depth
+    return found
 
 
 def _bases(module: Module, name: str) -> list[str]:

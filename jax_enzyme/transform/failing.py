@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from jax_enzyme.analysis.objects import named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
 
-PLACE = T.StructType((T.I64, T.PTR))
-_PLACE_BYTES = 16
+PLACE = T.StructType((T.I64, T.PTR, T.PTR))
+"""The status, the exception that is on its way, and the handler that began last: of an exception that was caught, its
+number, its address and the handler around it."""
+_PLACE_BYTES = 24
 _UNTRUE = ("memory(", "noreturn", "speculatable", "allocsize", "allockind", '"alloc-family"', "returned")
 
 
@@ -117,6 +120,16 @@ def _fresh(module: Module, name: str) -> str:
         number += 1
         found = f"{name}.{number}"
     return found
+
+
+def new_place(builder: Builder) -> Value:
+    """A place where nothing has failed yet."""
+    made = builder.alloca(PLACE, align=8)
+    made.name = "failure"
+    builder.store(const_int(T.I64, 0), made, 8)
+    for offset in (8, 16):
+        builder.store(ConstantNull(T.PTR), builder.offset(made, offset), 8)
+    return made
 
 
 def take_place(module: Module, function: Function) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -10,8 +11,8 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, callee_of, declared_callee
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.exceptions import clause_type, is_kind_of
-from jax_enzyme.transform.failing import PLACE, Failures, behind_the_place, stays_true
+from jax_enzyme.transform.exceptions import clause_type, handler_depths, is_kind_of
+from jax_enzyme.transform.failing import PLACE, Failures, behind_the_place, new_place, stays_true
 from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, Site
 from jax_enzyme.transform.rewriting import (
     call_like,
@@ -43,16 +44,18 @@ class Rewriter:
         self._prologue = Builder(BasicBlock())
         self._place: Value | None = None
         self._landed: Value | None = None
+        self._depths: Mapping[I.Instruction, int] = {}
+        self._handlers: dict[int | I.Instruction, Value] = {}
         self._types: list[str] = []
 
     def run(self) -> None:
         function = self._function
         if self._is_root and function in self._failures.failing:
-            self._place = self._prologue.alloca(PLACE, align=8)
-            self._place.name = "failure"
-            self._prologue.store(const_int(T.I64, 0), self._place, 8)
+            self._place = new_place(self._prologue)
         elif not self._is_root and function in self._failures.twins.values():
             self._place = function.arguments[0]
+        if self._are_counted:
+            self._depths = handler_depths(function)
         for block in list(function.blocks):
             self._rewrite(block)
         for block in function.blocks:
@@ -104,8 +107,8 @@ class Rewriter:
         unwind: BasicBlock | None = None
         if found.kind == EXCEPTION:
             thrown = found.thrown_object if self._failures.handlers_look else None
-            if found.call.callee.name == "__cxa_rethrow" and self._landed is not None:
-                thrown = builder.load(T.PTR, builder.offset(self._landed_place(), 8), 8)
+            if found.call.callee.name == "__cxa_rethrow":
+                thrown = builder.load(T.PTR, builder.offset(self._caught(builder), 8), 8)
             builder.store(thrown or ConstantNull(T.PTR), builder.offset(self._place, 8), 8)
             unwind = instruction.targets[1] if isinstance(instruction, I.Invoke) else None
         for successor in terminator.successors:
@@ -119,8 +122,8 @@ class Rewriter:
         kind = found.kind << 32
         assert isinstance(instruction, I.CallBase)
         if instruction.callee.name == "__cxa_rethrow":
-            number = builder.load(T.I32, self._landed_place(), 8)
-            return builder.binary("or", builder.cast("zext", number, T.I64), const_int(T.I64, kind))
+            number = builder.load(T.I64, self._caught(builder), 8)
+            return builder.binary("or", number, const_int(T.I64, kind))
         if instruction in self._failures.numbers:
             return const_int(T.I64, kind | self._failures.numbers[instruction])
         code = found.code
@@ -217,20 +220,19 @@ class Rewriter:
         callee = declared_callee(call)
         if callee is None:
             return False
-        look, result = self._failures.handlers_look, None
+        result = None
         match callee.name:
             case "__cxa_allocate_exception":
                 result = self._exception_memory(builder, call)
             case "__cxa_free_exception":
-                if look:
-                    self._declarations.memory(builder, "free", *call.arguments)
-            case "__cxa_begin_catch" | "__cxa_get_exception_ptr":
+                self._free(builder, call.arguments[0])
+            case "__cxa_get_exception_ptr":
                 result = call.arguments[0]
+            case "__cxa_begin_catch":
+                result = call.arguments[0]
+                self._begin_catch(builder, call)
             case "__cxa_end_catch":
-                if look and not self._failures.rethrows:
-                    caught = builder.load(T.PTR, builder.offset(self._landed_place(), 8), 8)
-                    builder.store(ConstantNull(T.PTR), builder.offset(self._landed_place(), 8), 8)
-                    self._declarations.memory(builder, "free", caught)
+                self._end_catch(builder, call)
             case name if name.startswith("llvm.eh.typeid.for"):
                 result = const_int(T.I32, self._type_number(clause_type(call.arguments[0])))
             case name if self._is_of_no_matter(name, call):
@@ -268,13 +270,62 @@ class Rewriter:
             self._types.append(name)
         return -1 - self._types.index(name)
 
+    @property
+    def _are_counted(self) -> bool:
+        """Whether anything depends on which exceptions are caught: which memory is freed, or what is thrown again."""
+        return self._place is not None and (self._failures.handlers_look or self._failures.rethrows)
+
     def _landed_place(self) -> Value:
-        """Number and address of the exception that was caught last."""
+        """The number of the exception that came last to a landing pad."""
         if self._landed is None:
-            self._landed = self._prologue.alloca(PLACE, align=8)
+            self._landed = self._prologue.alloca(T.I64, align=8)
             self._prologue.store(const_int(T.I64, 0), self._landed, 8)
-            self._prologue.store(ConstantNull(T.PTR), self._prologue.offset(self._landed, 8), 8)
         return self._landed
+
+    def _caught_place(self, builder: Builder) -> Value:
+        """Where the handler is noted that began last and has not ended. Handlers are in one another, also those of
+        callers: an exception that leaves a handler lands before the handler's own is given up."""
+        assert self._place is not None
+        return builder.offset(self._place, 16)
+
+    def _begin_catch(self, builder: Builder, call: I.CallBase) -> None:
+        """A handler has number and address of its exception, and the handler that it is in."""
+        if not self._are_counted:
+            return
+        handler = self._handler(self._depths.get(call, call))
+        builder.store(call.arguments[0], builder.offset(handler, 8), 8)
+        if self._failures.rethrows:
+            builder.store(builder.load(T.I64, self._landed_place(), 8), handler, 8)
+            builder.store(builder.load(T.PTR, self._caught_place(builder), 8), builder.offset(handler, 16), 8)
+            builder.store(handler, self._caught_place(builder), 8)
+
+    def _end_catch(self, builder: Builder, call: I.CallBase) -> None:
+        """Exceptions that may be thrown again, and those of which it is not known which this is, are not freed."""
+        if not self._are_counted:
+            return
+        if self._failures.rethrows:
+            around = builder.offset(builder.load(T.PTR, self._caught_place(builder), 8), 16)
+            builder.store(builder.load(T.PTR, around, 8), self._caught_place(builder), 8)
+        elif (depth := self._depths.get(call)) is not None:
+            self._free(builder, builder.load(T.PTR, builder.offset(self._handler(depth - 1), 8), 8))
+
+    def _handler(self, key: int | I.Instruction) -> Value:
+        """Where a handler is noted: one place for all that are in as many others, which become registers."""
+        if key not in self._handlers:
+            self._handlers[key] = self._prologue.alloca(PLACE, align=8)
+            self._handlers[key].name = "failure.caught"
+        return self._handlers[key]
+
+    def _free(self, builder: Builder, exception: Value) -> None:
+        """Exceptions that no handler looks at are local variables."""
+        if self._failures.handlers_look:
+            self._declarations.memory(builder, "free", exception)
+
+    def _caught(self, builder: Builder) -> Value:
+        """The handler that code is in, perhaps a caller's; where it is in none, a place whose status is none."""
+        assert self._place is not None
+        handler = builder.load(T.PTR, self._caught_place(builder), 8)
+        return builder.select(builder.icmp("eq", handler, ConstantNull(T.PTR)), self._place, handler)
 
     def _land(self, block: BasicBlock) -> None:
         index = next((i for i, x in enumerate(block.instructions) if isinstance(x, I.LandingPad)), None)
@@ -287,8 +338,7 @@ class Rewriter:
         number = made.cast("trunc", made.load(T.I64, self._place, 8), T.I32)
         made.store(const_int(T.I64, 0), self._place, 8)
         if self._landed is not None:
-            made.store(number, self._landed, 8)
-            made.store(exception, made.offset(self._landed, 8), 8)
+            made.store(made.cast("zext", number, T.I64), self._landed, 8)
         selector: Value = number
         for kind, clause in reversed(list(zip(pad.clauses, pad.operands, strict=True))):
             if kind == "catch":

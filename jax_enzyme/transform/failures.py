@@ -39,7 +39,7 @@ from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module
-from jax_enzyme.transform.failing import PLACE, Failures, stays_true
+from jax_enzyme.transform.failing import Failures, stays_true
 from jax_enzyme.transform.failure_rewriting import Rewriter
 from jax_enzyme.transform.failure_sites import site
 from jax_enzyme.transform.rewriting import kept_attributes
@@ -70,7 +70,7 @@ def lower_own_failures(function: ArrayFunction) -> ArrayFunction:
     kept = {source: twin for source, twin in failures.twins.items() if twin is not source}
     entered = may_be_entered([*(f for f in failures.functions if f not in kept), *kept.values()])
     for source, twin in kept.items():
-        stand_in(module, source, twin, PLACE, entered=entered)
+        stand_in(module, source, twin, entered=entered)
     return function
 
 

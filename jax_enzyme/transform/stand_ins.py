@@ -39,18 +39,18 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, BlockAddress, InlineAsm, Value, parts_of
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import calls_nothing_back
-from jax_enzyme.transform.failing import address_taken
+from jax_enzyme.transform.failing import address_taken, new_place
 
 _OWN = frozenset({"internal", "private"})
 _PASSING = ("sret", "byval", "byref", "inreg", "zeroext", "signext", "nest")
 
 
-def stand_in(module: Module, source: Function, twin: Function, place: T.StructType, *, entered: bool) -> None:
+def stand_in(module: Module, source: Function, twin: Function, *, entered: bool) -> None:
     """Gives `source` such a body, in place. `entered`: calls through pointers may be left."""
     entry = BasicBlock(name="entry")
     source.blocks, source.personality, source.attributes = [entry], None, twin.attributes
     enters = entered and not source.function_type.variadic
-    _trap(module, _enter(Builder(entry), source, twin, place) if enters else entry)
+    _trap(module, _enter(Builder(entry), source, twin) if enters else entry)
 
 
 def forget_unentered(module: Module, root: str) -> bool:
@@ -162,11 +162,9 @@ def _through_pointer(call: I.CallBase) -> bool:
     return handed or (may_call_back(call) and not calls_nothing_back(call.callee.name))
 
 
-def _enter(at: Builder, source: Function, twin: Function, place: T.StructType) -> BasicBlock:
+def _enter(at: Builder, source: Function, twin: Function) -> BasicBlock:
     """The call of the twin and the return of its result; the block where it has failed."""
-    status = at.alloca(place, align=8)
-    status.name = "failure"
-    at.store(const_int(T.I64, 0), status, 8)
+    status = new_place(at)
     result = at.call(twin, [status, *source.arguments])
     result.calling_convention = next((w for w in twin.prefix if w in CONVENTIONS), "")
     result.return_attributes = tuple(w for w in twin.return_attributes if w.startswith(_PASSING))

@@ -86,6 +86,37 @@ static double g(double x) { if (x > 3) throw std::runtime_error("big"); return x
 static double h(double x) { try { return g(x); } catch (...) { if (x > 10) throw; return 2 * x; } }
 extern "C" double f(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += h(x[i]); return s; }
 """
+_HANDLERS = """
+struct A { double v; };
+static double deep(double x, int depth) {
+    if (depth == 0) throw A{x * x};
+    try { return deep(1.1 * x, depth - 1); } catch (A &a) {
+        if (depth % 2) throw A{a.v * x + 1};
+        return a.v + x;
+    }
+}
+extern "C" double f(int n, const double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        try { s += deep(x[i], i); } catch (const A &a) { s += 2 * a.v; }
+    return s;
+}
+"""
+_RETHROWN_OUTER = """
+struct A { double v; };
+struct B { double v; };
+extern "C" double f(int n, const double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        try {
+            try { throw A{x[i] * x[i]}; } catch (A &a) {
+                try { if (i % 2) throw B{3 * x[i]}; } catch (B &b) { a.v += b.v; }
+                throw;
+            }
+        } catch (B &b) { s += 100 * b.v; } catch (A &a) { s += a.v * x[i]; }
+    return s;
+}
+"""
 _RUST = """
 #[no_mangle] pub extern "C" fn f(n: i32, x: *const f64) -> f64 {
     let v = unsafe { std::slice::from_raw_parts(x, n as usize) };
@@ -367,6 +398,8 @@ KERNELS = (
     Kernel("caught_in_callee", "c++", _CAUGHT, (1.0, 2.5, 3.5, -3.0)),
     Kernel("rethrown_not", "c++", _RETHROWN, (1.0, 5.0, 0.5, 0.3)),
     Kernel("rethrown", "c++", _RETHROWN, (1.0, 50.0, 0.5, 0.3), fails=(4, 256)),
+    Kernel("thrown_in_handlers", "c++", _HANDLERS),
+    Kernel("rethrown_behind_another", "c++", _RETHROWN_OUTER),
     Kernel("rust", "rust", _RUST),
     Kernel("rust_panics", "rust", _RUST, (1.0, 2.0, -7.0, 3.0), fails=(4, 256), says="Rust panic: too small"),
     Kernel("rust_unwraps", "rust", _RUST, (2e3, 2.0, 7.0, 0.1), fails=(4, 256), says="Rust panic: unwrap failed"),

@@ -36,7 +36,6 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, messages
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_locals_of
@@ -130,7 +129,7 @@ def _forget_unreached(module: Module, symbol: str) -> None:
     entered = reachable_functions(module.functions[symbol])
     for target in list(module.functions.values()):
         if not target.is_declaration and target not in entered:
-            stand_in(module, target, target, PLACE, entered=False)
+            stand_in(module, target, target, entered=False)
 
 
 def _users(module: Module, symbol: str) -> list[Function]:
