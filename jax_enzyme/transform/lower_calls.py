@@ -56,7 +56,7 @@ A call that the module defines itself, or whose type is not the library's, stays
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -139,6 +139,10 @@ _LOWERED = ("je.lowered", MDNode())
 """Says of a call that all is done."""
 _FAR = 1 << 20
 """No exponent is so large: what `ilogb` answers for zeros, infinities and NaN is."""
+_LONGEST_PATH = 4096
+"""Linux takes no longer one (`PATH_MAX`)."""
+_TAKES_MEMORY = {"realpath": 1, "getcwd": 0}
+"""Where functions are given memory, of their own choice where that is null."""
 _SIZE = "(x0 if copysign(1, x0) > 0 else -x0)"
 _FRACTION = f"copysign(0 if {_SIZE} > 1e308 else {_SIZE} - trunc({_SIZE}), x0)"
 
@@ -214,6 +218,40 @@ def _asprintf(site: _Site) -> Value:
     memory = site.declarations.memory(site.builder, "malloc", size)
     site.builder.store(memory, place)
     return site.builder.call(write, [memory, size, *words], type_)
+
+
+def _duplicate(site: _Site) -> Value:
+    """A text of its own, of so many characters at most."""
+    size = _length(site, *site.arguments)
+    memory = site.declarations.memory(site.builder, "malloc", site.builder.binary("add", size, const_int(T.I64, 1)))
+    site.declarations.memory(site.builder, "memcpy", memory, site.arguments[0], size)
+    site.builder.store(const_int(T.I8, 0), site.builder.gep(T.I8, memory, [size]))
+    return memory
+
+
+def _path(site: _Site) -> Value:
+    """What `realpath` writes where it is told goes to new memory, where it is not told."""
+    return _written(site, const_int(T.I64, _LONGEST_PATH), "realpath", site.arguments, 1)
+
+
+def _folder(site: _Site) -> Value:
+    """As `realpath`; as large as is said, if it is."""
+    room = site.arguments[1]
+    unsaid = site.builder.icmp("eq", room, const_int(T.I64, 0))
+    size = site.builder.select(unsaid, const_int(T.I64, _LONGEST_PATH), room)
+    return _written(site, size, "getcwd", [site.arguments[0], size], 0)
+
+
+def _written(site: _Site, size: Value, name: str, arguments: Sequence[Value], place: int) -> Value:
+    """A text that a function writes to new memory, by its argument there; null where it fails."""
+    builder, null = site.builder, ConstantNull(T.PTR)
+    memory = site.declarations.memory(builder, "malloc", size)
+    arguments = [*arguments[:place], memory, *arguments[place + 1 :]]
+    type_ = T.FunctionType(T.PTR, tuple(a.type for a in arguments))
+    text = builder.call(declare(site.declarations.module, name, type_), arguments, type_)
+    fails = builder.icmp("eq", text, null)
+    site.declarations.memory(builder, "free", builder.select(fails, memory, null))
+    return builder.select(fails, null, memory)
 
 
 def _strcpy(site: _Site) -> Value:
@@ -335,6 +373,9 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "lgamma_r": _stored(_lgamma_r),
     "posix_memalign": _posix_memalign,
     "asprintf": _asprintf,
+    **dict.fromkeys(("strdup", "__strdup", "strndup", "__strndup"), _duplicate),
+    **dict.fromkeys(("realpath", "canonicalize_file_name"), _path),
+    "getcwd": _folder,
     "strcpy": _strcpy,
     "strcat": _strcat,
     "strncpy": _strncpy,
@@ -363,6 +404,8 @@ _INTRINSICS: Mapping[str, _Lowering] = {
 _SHAPES: Mapping[str, str] = {
     "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",
     "posix_memalign": "i:pii", "asprintf": "i:pp", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
+    "strdup": "p:p", "__strdup": "p:p", "strndup": "p:pi", "__strndup": "p:pi",
+    "realpath": "p:pp", "canonicalize_file_name": "p:p", "getcwd": "p:pi",
     "memchr": "p:pii", "strchr": "p:pi", "strrchr": "p:pi", "strstr": "p:pp",
     "strtod": "f:pp", "strtof": "f:pp",
     "lround": "i:f", "llround": "i:f",
@@ -385,6 +428,8 @@ def _lowering(instruction: I.Instruction) -> _Lowering | None:
         return _INTRINSICS[name] if name is not None and not _scalable(instruction) else None
     name = canonical(callee.name, _LIBRARY)
     if name in ("strtod", "strtof") and not _is_there(instruction.arguments[1]):
+        return None
+    if name in _TAKES_MEMORY and not isinstance(instruction.arguments[_TAKES_MEMORY[name]], ConstantNull):
         return None
     if name is None or not _fits(instruction.function_type, _SHAPES.get(name, "c:c"), name in _WITHOUT_HELPERS):
         return None

@@ -844,6 +844,20 @@ ACCEPTED = {
         "x: f64[2] -> f64",
         (np.array([1.3, 0.4]),),
     ),
+    "texts_and_paths_of_the_library_beside_numbers": (
+        "#define _GNU_SOURCE\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+        "typedef struct { char *name; double *v; } S;\ndouble k(const double *x) {\n"
+        "  S *s = malloc(5 * sizeof *s);\n  double sum = 0;\n  for (int i = 0; i < 5; i++) {\n"
+        '    s[i].name = i == 0 ? strdup("abc") : i == 1 ? strndup("abcdef", 2) : i == 2 ? realpath("/", 0)\n'
+        '              : i == 3 ? realpath("/no/such/file", 0) : getcwd(0, 0);\n'
+        "    s[i].v = malloc(8);\n    *s[i].v = x[i % 2] * x[0];\n  }\n"
+        "  S t = s[0];\n  s[0] = s[1];\n  s[1] = t;\n"
+        "  for (int i = 0; i < 4; i++) sum += *s[i].v * (s[i].name ? strlen(s[i].name) : 7);\n"
+        "  sum += *s[4].v * (s[4].name[0] == '/');\n"
+        "  for (int i = 0; i < 5; i++) free(s[i].name), free(s[i].v);\n  free(s);\n  return sum;\n}",
+        "x: f64[2] -> f64",
+        (np.array([1.3, 0.4]),),
+    ),
     "volatile_counter": (
         "double k(double x) {\n  volatile int n = 3;\n  double s = 1;\n"
         "  for (int i = 0; i < n; i++) s *= x;\n  return s;\n}",

@@ -327,6 +327,29 @@ def test_texts_that_are_allocated(known: str) -> None:
     assert calls(module) == ["snprintf", "malloc", "snprintf"]
 
 
+ALLOCATED = {
+    "strdup": ("ptr %text", ["strlen", "malloc", "llvm.memcpy.p0.p0.i64"]),
+    "strndup": ("ptr %text, i64 %size", ["strnlen", "malloc", "llvm.memcpy.p0.p0.i64"]),
+    "realpath": ("ptr %text, ptr null", ["malloc", "realpath", "free"]),
+    "canonicalize_file_name": ("ptr %text", ["malloc", "realpath", "free"]),
+    "getcwd": ("ptr null, i64 %size", ["malloc", "getcwd", "free"]),
+}
+
+
+@pytest.mark.parametrize("name", ALLOCATED)
+def test_texts_in_memory_of_the_kernels_own(name: str) -> None:
+    arguments, made = ALLOCATED[name]
+    types = ", ".join(argument.split()[0] for argument in arguments.split(", "))
+    module = lowered(f"""
+    declare ptr @{name}({types})
+    define ptr @f(ptr %text, i64 %size) {{
+      %made = call ptr @{name}({arguments})
+      ret ptr %made
+    }}
+    """)
+    assert calls(module) == made
+
+
 STAYS = {
     "another function": """
         declare double @sin(double)
