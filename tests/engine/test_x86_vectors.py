@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.errors import NoRuleError
+from jax_enzyme.ir.arrays import Jvp, Vjp
+from tests.support.engine import native
 
 DOUBLES = """
 #include <immintrin.h>
@@ -188,3 +191,28 @@ def test_roots_of_inline_assembly(kind: str, code: str) -> None:
     assert jax.jvp(kernel, (x,), (jnp.ones_like(x),))[1] == 2.25
     assert jax.grad(kernel)(x) == 2.25
     assert jax.grad(jax.grad(kernel))(x) == 0.5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "__builtin_ia32_scalefpd512_mask(a, b, a, -1, 4)",
+        "__builtin_ia32_getmantpd512_mask(a, 2, a, 15, 4)",
+        "a * __builtin_ia32_getexppd512_mask(b, b, -1, 4)",
+        "__builtin_ia32_rcp14pd512_mask(a, a, -1)",
+        "__builtin_ia32_rsqrt14pd512_mask(a, b, 15)",
+        "__builtin_ia32_reducepd512_mask(a, 0, a, -1, 4)",
+        "__builtin_ia32_rangepd512_mask(a, b, 5, a, -1, 4)",
+    ],
+)
+def test_what_has_no_rule_is_refused(call: str) -> None:
+    """Also on processors that have not got the instruction: a derivative is refused before there is code."""
+    source = f"""typedef double V __attribute__((vector_size(64)));
+    __attribute__((target("avx512f,avx512dq"))) double k(const double *x) {{
+      V a = x[0] - (V){{}}, b = x[1] - (V){{}};
+      return ({call})[0];
+    }}"""
+    kernel = native(source, "k", "x: f64[2] -> f64", {})
+    for step in (Jvp((True, False)), Vjp((True, False), (False, True))):
+        with pytest.raises(NoRuleError, match=r"(?s)llvm\.x86\.avx512.*kernel\.c:4"):
+            kernel.run((step,), [])
