@@ -451,8 +451,8 @@ class PointsTo:
     def _result(self, instruction: I.Instruction) -> Place:
         operands = instruction.operands
         match instruction:
-            case I.GetElementPtr() if instruction.metadata and (held := held_at(self.module, instruction)) is not None:
-                return self._holding(self._place(operands[0]), held)
+            case I.GetElementPtr() if instruction.metadata and (held := self._told(instruction)) is not None:
+                return self._holding(self._place(operands[0]), held, self._values.get(instruction, NOWHERE))
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
             case I.Select(operands=[condition, one, other]):
@@ -530,11 +530,17 @@ class PointsTo:
         base = self._fresh(value, operands[0]) if always_same else self._place(operands[0])
         return {k: sums(cs, offset) for k, cs in base.items()}
 
-    def _holding(self, place: Place, held: Held) -> Place:
-        """The part of a place where one of some tables of functions may be held, as far as is known so far."""
+    @remembered
+    def _told(self, address: I.GetElementPtr) -> Held | None:
+        return held_at(self.module, address)
+
+    def _holding(self, place: Place, held: Held, known: Place) -> Place:
+        """The part of a place where one of some tables of functions may be held, as far as is known so far. What is
+        `known` to be part of it stays so, and is not asked for again."""
         found: Place = {}
         for item, offsets in place.items():
-            kept = frozenset(at for at in offsets if item is None or self._may_hold(item, at, held))
+            before = known.get(item, ())
+            kept = frozenset(at for at in offsets if item is None or at in before or self._may_hold(item, at, held))
             if kept:
                 found[item] = kept
         return found
@@ -552,11 +558,11 @@ class PointsTo:
         return False
 
     def _is_one_of(self, target: MemoryObject, offsets: Offsets, held: Held) -> bool:
-        site = target.site
-        if not isinstance(site, GlobalVariable):
+        places = held.places.get(target.site.name) if isinstance(target.site, GlobalVariable) else None
+        if places is None:
             return False
-        places = [Congruence(at, 0) for name, at in held.tables if name == site.name]
-        return any(overlap(place, 1, at, 1) for place in places for at in offsets)
+        known = not places.isdisjoint(offsets)
+        return known or any(at.modulus and any(overlap(place, 1, at, 1) for place in places) for at in offsets)
 
     def _offset(self, moves: Moves | None) -> Offsets | None:
         """What the indices of a `getelementptr` add; None where nothing is known of one of them yet."""

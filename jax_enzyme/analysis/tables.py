@@ -8,6 +8,10 @@ engine alone (`transform.dispatched`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+from functools import cached_property
+
+from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -24,6 +28,14 @@ class Held:
 
     at: int
     tables: frozenset[tuple[str, int]]
+
+    @cached_property
+    def places(self) -> Mapping[str, Set[Congruence]]:
+        """The same, table by table."""
+        found: dict[str, set[Congruence]] = {}
+        for name, at in self.tables:
+            found.setdefault(name, set()).add(Congruence(at, 0))
+        return found
 
 
 def holder(address: Value, held: Held) -> I.GetElementPtr:

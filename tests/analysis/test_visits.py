@@ -148,6 +148,42 @@ def test_records_that_unknown_calls_are_given(monkeypatch: pytest.MonkeyPatch) -
     assert given(80, monkeypatch) <= 2.2 * given(40, monkeypatch)
 
 
+OF_ONE_CLASS = "  %r{i} = alloca [2 x ptr]\n  store ptr @t, ptr %r{i}\n"
+LINKED = "  %n{i} = getelementptr i8, ptr %r{i}, i64 8\n  store ptr %r{b}, ptr %n{i}\n"
+TOLD = """
+@t = internal constant [2 x ptr] [ptr @f, ptr @f]
+define void @f() {{
+  %r0 = alloca [2 x ptr]
+{records}
+  br label %loop
+loop:
+  %p = phi ptr [ %r{last}, %0 ], [ %next, %loop ]
+  %told = getelementptr i8, ptr %p, i64 0, !je.tables !{{i64 0, !"t", i64 0}}
+  %at = getelementptr i8, ptr %told, i64 8
+  %next = load ptr, ptr %at
+  br label %loop
+}}
+"""
+
+
+def told(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    asked: list[object] = []
+    may_hold = PointsTo._may_hold  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(PointsTo, "_may_hold", lambda *of: asked.append(of) or may_hold(*of))
+    text = "".join(part.format(i=i, b=i - 1) for i in range(1, count + 1) for part in (OF_ONE_CLASS, LINKED))
+    module = parse(TOLD.format(records=text, last=count))
+    points_to = PointsTo(module, module.functions["f"])
+    monkeypatch.undo()
+    address = next(i for i in points_to.instructions() if i.name == "told")
+    assert len(points_to.of(address)) == count  # the first one has no table
+    return len(asked)
+
+
+def test_objects_of_which_it_is_told_what_table_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that may hold it may always do so."""
+    assert told(80, monkeypatch) <= 2.2 * told(40, monkeypatch)
+
+
 KEPT = "  %r{i} = alloca [64 x ptr]\n  store ptr %r{i}, ptr %all\n"
 PASSED = "  %a{i} = getelementptr ptr, ptr %p, i64 {i}\n  store ptr %p, ptr %a{i}\n  %q{i} = load ptr, ptr %a{i}\n"
 
