@@ -100,6 +100,16 @@ class Lanes:
                 yield lane[0], end - at
             at = end
 
+    def numbers(self, value: Value) -> Iterator[tuple[int, Value]]:
+        """The numbers that a value consists of, side by side, or begins with, and where each of them is."""
+        lanes = self.of(value)
+        for start, lane in enumerate(lanes):
+            if isinstance(lane, tuple) and lane[1] == 0:
+                part = lane[0]
+                number = part.operands[0] if isinstance(part, I.Cast) and part.opcode == "bitcast" else part
+                if isinstance(number.type, T.FloatType) and run(lanes[start : start + size(part.type)]) == lane:
+                    yield start, number
+
     def _operands(self, value: Value) -> list[Value]:
         return value.operands if self._across and _reinterprets(value) else _moved_operands(value)
 

@@ -5,12 +5,13 @@ Pointers are 8 bytes; integers and floats are aligned to their size, up to 16 by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jax_enzyme.classes import dataclass, field
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue, Value, int_value
 
 Moves = tuple[int, list[tuple[Value, int]]]
@@ -89,26 +90,42 @@ class DataLayout:
         assert isinstance(body, T.StructType)
         return self._struct(body)[0]
 
+    def parts(self, type_: T.Type) -> list[tuple[int, T.Type]]:
+        """The members of a structure, or the elements of an array, each with its offset; none of other types."""
+        match self.body(type_):
+            case T.StructType(elements) as body:
+                return list(zip(self._struct(body)[0], elements, strict=True))
+            case T.ArrayType(count, element) as body:
+                return list(zip(self.offsets(body), [element] * count, strict=True))
+            case _:
+                return []
+
+    def kinds(self, type_: T.Type) -> list[T.Type]:
+        """The types of what structures and arrays hold, each once; of others these."""
+
+        def inside(kind: T.Type) -> Iterable[T.Type]:
+            inner = kind.elements if isinstance(kind, T.StructType) else ()
+            return map(self.body, (kind.element,) if isinstance(kind, T.ArrayType) else inner)
+
+        return [k for k in reached([self.body(type_)], inside) if not isinstance(k, T.StructType | T.ArrayType)]
+
     def scalars(self, type_: T.Type, start: int = 0) -> Iterator[tuple[int, T.Type]]:
         """The numbers, integers and pointers in a value of the type, each with its offset."""
-        body = self.body(type_)
-        parts: Sequence[T.Type] = ()
-        match body:
-            case T.StructType(elements):
-                parts = elements
-            case T.VectorType(count, element, False) | T.ArrayType(count, element):
-                parts = [element] * count
-            case _:
+        match self.body(type_):
+            case T.StructType() | T.ArrayType() as body:
+                for offset, part in self.parts(body):
+                    yield from self.scalars(part, start + offset)
+            case T.VectorType(_, element, False) as vector:
+                yield from ((start + offset, element) for offset in self.offsets(vector))
+            case body:
                 yield start, T.scalar(body)
-        for offset, element in zip(self.offsets(body) if parts else (), parts, strict=True):
-            yield from self.scalars(element, start + offset)
 
     def scalar_at(self, type_: T.Type, offset: int) -> T.Type | None:
         """The scalar of a type that starts at an offset; None where none does."""
         body = self.body(type_)
         match body:
-            case T.StructType(elements):
-                within = [(at, part) for at, part in zip(self.offsets(body), elements, strict=True) if at <= offset]
+            case T.StructType():
+                within = [(at, part) for at, part in self.parts(body) if at <= offset]
                 return self.scalar_at(within[-1][1], offset - within[-1][0]) if within else None
             case T.VectorType(count, element, False) | T.ArrayType(count, element):
                 index, rest = divmod(offset, max(self.alloc_size(element), 1))
@@ -121,7 +138,7 @@ class DataLayout:
         other members as well."""
         body, is_among_others = self.body(type_), False
         while isinstance(body, T.StructType):
-            within = [(at, part) for at, part in zip(self.offsets(body), body.elements, strict=True) if at <= offset]
+            within = [(at, part) for at, part in self.parts(body) if at <= offset]
             if not within:
                 return False
             is_among_others |= not all(map(T.is_int, body.elements))

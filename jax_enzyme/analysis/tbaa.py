@@ -241,19 +241,11 @@ def _is_addressed(layout: DataLayout, access: I.Load | I.Store) -> bool:
             structure, place = layout.body(type_), int_value(index)
             if not isinstance(structure, T.StructType) or place is None:
                 return False
-            return structure.elements[place] == I.accessed_value(access).type and not _are_integers(layout, structure)
+            return structure.elements[place] == I.accessed_value(access).type and not all(
+                map(T.is_int, layout.kinds(structure))
+            )
         case _:
             return False
-
-
-def _are_integers(layout: DataLayout, type_: T.Type) -> bool:
-    match layout.body(type_):
-        case T.StructType(elements):
-            return all(_are_integers(layout, element) for element in elements)
-        case T.ArrayType(_, element):
-            return _are_integers(layout, element)
-        case other:
-            return T.is_int(other)
 
 
 def is_member(module: Module, instruction: I.Instruction) -> bool:

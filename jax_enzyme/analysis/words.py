@@ -22,7 +22,7 @@ from typing import NamedTuple
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
 from jax_enzyme.analysis.extents import aligned, at_multiple, extent, inside
 from jax_enzyme.analysis.flow import holds_float
-from jax_enzyme.analysis.lanes import Lanes, run, size
+from jax_enzyme.analysis.lanes import Lanes
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, called_routine, copy_operands, is_copy
@@ -318,7 +318,7 @@ class Words:
         """The numbers of a table, those of all rows at once."""
         body = self._layout.body(type_)
         if isinstance(body, T.StructType):
-            for element, offset in zip(body.elements, self._layout.offsets(body), strict=True):
+            for offset, element in self._layout.parts(body):
                 yield from self._in_table(element, start + offset)
             return
         count = 1
@@ -346,7 +346,8 @@ class Words:
                 size = self._layout.store_size(kind)
                 pieces = ((start, kind) for start in range(0, max(self._layout.store_size(scalar) - size, 0) + 1, size))
             elif kind == type_ and isinstance(instruction, I.Store):
-                pieces = _moved_numbers(instruction.operands[0], lanes)
+                words = reached(instruction.operands[:1], I.merged)
+                pieces = ((start, number.type) for word in words for start, number in lanes.numbers(word))
             else:
                 continue
             found += ((offset + start, piece, plain or kind is named) for start, piece in pieces)
@@ -415,18 +416,6 @@ class Words:
                         if at is not None:
                             held.note(_Fact(at, fact.type, fact.size, plain=False))
             pending = [way for way in ways if way.item in facts and len(facts[way.item].facts) > carried[way]]
-
-
-def _moved_numbers(word: Value, lanes: Lanes) -> Iterator[Piece]:
-    """The numbers whose bits an integer may be, or consist of, side by side."""
-    for value in reached([word], I.merged):
-        for start, byte in enumerate(lanes.of(value)):
-            if not isinstance(byte, tuple) or byte[1]:
-                continue
-            part = byte[0]
-            kind = part.operands[0].type if isinstance(part, I.Cast) and part.opcode == "bitcast" else part.type
-            if isinstance(kind, T.FloatType) and run(lanes.of(value)[start : start + size(part.type)]) == byte:
-                yield start, kind
 
 
 def _add(facts: _Facts, item: _Holder, fact: _Fact) -> None:

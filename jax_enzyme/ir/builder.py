@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import TypeVar
 
 from jax_enzyme.ir import instructions as I
@@ -217,6 +218,10 @@ class Builder:
     def wide(self, number: Value) -> Value:
         """An unsigned integer as an i64."""
         return number if number.type == T.I64 else self.cast("zext", number, T.I64)
+
+    def product(self, numbers: Iterable[Value]) -> Value:
+        """Of unsigned integers, as an i64."""
+        return reduce(lambda x, y: self.binary("mul", x, y), map(self.wide, numbers))
 
     def narrow(self, number: Value, type_: T.Type) -> Value:
         """An integer as one of a type that is no wider."""

@@ -282,15 +282,11 @@ def _is_merged(word: Value) -> bool:
 
 def _numbers_in(word: Value, lanes: Lanes) -> list[tuple[Value, int]]:
     """The numbers that a word is built of, and where they are in it."""
-    every = lanes.of(word)
-    found = ((lane[0], at) for at, lane in enumerate(every) if at % 4 == 0 and isinstance(lane, tuple))
     return [
         (number, at)
-        for number, at in found
+        for at, number in lanes.numbers(word)
+        if number.type in (T.FLOAT, T.DOUBLE) and at % 4 == 0 and at + _BYTES[number.type] <= _BYTES[word.type]
         if number is not word
-        and number.type in (T.FLOAT, T.DOUBLE)
-        and at + _BYTES[number.type] <= len(every)
-        and run(every[at : at + _BYTES[number.type]]) == (number, 0)
     ]
 
 

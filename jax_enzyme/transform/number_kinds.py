@@ -37,7 +37,7 @@ from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import PURE, Declarations
-from jax_enzyme.rules.effects import OF_ITS_KIND, Effect
+from jax_enzyme.rules.effects import OF_ITS_KIND, Effect, allocated
 from jax_enzyme.rules.kinds import of_table
 from jax_enzyme.transform.moves_of_kinds import Moves
 from jax_enzyme.transform.rewriting import locate, replace_values
@@ -181,16 +181,9 @@ class _Looking:
             case Effect.MEMORY_SET, [to, _, length, *_]:
                 self._forget(at, to, at.wide(length))
             case Effect.ALLOCATE, _:
-                self._forget(at, call, self._size(at, call))
+                self._forget(at, call, _allocated_bytes(at, call))
             case _:
-                self.call(at, "copy", call, call.operands[0], self._size(at, call))
-
-    def _size(self, at: Builder, call: I.CallBase) -> Value:
-        """What is allocated: for `calloc` and `reallocarray` a product, for Rust's `realloc` the last argument."""
-        name, given = callee_name(call), call.arguments
-        sizes = {"calloc": given[:2], "realloc": given[1:2], "reallocarray": given[1:3], "__rust_realloc": given[-1:]}
-        first, *rest = (at.wide(value) for value in sizes.get(name, given[:1]))
-        return at.binary("mul", first, rest[0]) if rest else first
+                self.call(at, "copy", call, call.operands[0], _allocated_bytes(at, call))
 
     def _type(self, access: I.Load | I.Store, kind: T.FloatType) -> None:
         access.metadata = [(k, v) for k, v in access.metadata if k != "tbaa"]
@@ -201,6 +194,10 @@ class _Looking:
 
     def call(self, at: Builder, name: str, *given: Value) -> Value:
         return of_table(self.declarations, at, name, *given)
+
+
+def _allocated_bytes(at: Builder, call: I.CallBase) -> Value:
+    return at.product(call.operands[i] for i in allocated(callee_name(call)) or ())
 
 
 def _counts(load: I.Load, user: I.Instruction) -> bool:

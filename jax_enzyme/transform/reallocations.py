@@ -107,8 +107,8 @@ class _Sizes:
             case I.Freeze():
                 self._sizes[pointer] = self._of(pointer.operands[0])
             case _:
-                factors = [pointer.operands[i] for i in allocated(declared_name(pointer)) or ()]
-                self._sizes[pointer] = factors[0] if len(factors) == 1 else made.binary("mul", factors[0], factors[1])
+                factors = allocated(declared_name(pointer)) or ()
+                self._sizes[pointer] = made.product(pointer.operands[i] for i in factors)
         at = block.instructions.index(pointer)
         block.instructions[at:at] = made.block.instructions
         return self._sizes[pointer]

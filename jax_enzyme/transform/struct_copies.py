@@ -99,37 +99,33 @@ def _is_whole(layout: DataLayout, instruction: I.Instruction) -> bool:
 def _by_members(layout: DataLayout, access: I.Instruction) -> Change:
     """The access as one of each member."""
     assert isinstance(access, I.Load | I.Store)
-    pointer, align = access.operands[-1], access.align or 1
-
-    def parts(type_: T.Type) -> list[tuple[int, T.Type]]:
-        match layout.body(type_):
-            case T.StructType(elements):
-                return list(zip(layout.offsets(type_), elements, strict=True))
-            case T.ArrayType(count, element):
-                return list(zip(layout.offsets(type_), [element] * count, strict=True))
-            case _:
-                return []
-
-    def load(builder: Builder, type_: T.Type, offset: int) -> Value:
-        if not (members := parts(type_)):
-            return builder.load(type_, builder.offset(pointer, offset), math.gcd(align, offset))
-        value: Value = Poison(type_)
-        for index, (start, member) in enumerate(members):
-            value = builder.insert_value(value, load(builder, member, offset + start), index)
-        return value
-
-    def store(builder: Builder, value: Value, offset: int) -> None:
-        if not (members := parts(value.type)):
-            builder.store(value, builder.offset(pointer, offset), math.gcd(align, offset))
-        for index, (start, member) in enumerate(members):
-            store(builder, builder.extract_value(value, index, member), offset + start)
+    align = access.align or 1
 
     def change(builder: Builder) -> Value | None:
         if isinstance(access, I.Load):
-            return load(builder, access.type, 0)
-        return store(builder, access.operands[0], 0)
+            return _loaded(builder, layout, access.type, access.operands[0], align)
+        return store_members(builder, layout, access.operands[0], access.operands[1], align)
 
     return change
+
+
+def _loaded(at: Builder, layout: DataLayout, type_: T.Type, place: Value, align: int) -> Value:
+    parts = layout.parts(type_)
+    value = Poison(type_) if parts else at.load(type_, place, align)
+    for index, (offset, kind) in enumerate(parts):
+        part = _loaded(at, layout, kind, at.offset(place, offset), math.gcd(align, offset))
+        value = at.insert_value(value, part, index)
+    return value
+
+
+def store_members(at: Builder, layout: DataLayout, value: Value, place: Value, align: int = 1) -> None:
+    """Stores a value number by number."""
+    parts = layout.parts(value.type)
+    if not parts:
+        at.store(value, place, align)
+    for index, (offset, kind) in enumerate(parts):
+        part = at.extract_value(value, index, kind)
+        store_members(at, layout, part, at.offset(place, offset), math.gcd(align, offset))
 
 
 def _is_mixed(members: _Scalars) -> bool:

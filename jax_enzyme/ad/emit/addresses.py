@@ -25,13 +25,7 @@ def address_operands(instruction: I.Instruction) -> range:
 
 def holds_address(layout: DataLayout, type_: T.Type) -> bool:
     """Whether a value of the type may be an address or have one in it: a pointer, the integer made of one, a record."""
-    match layout.body(type_):
-        case T.StructType(elements):
-            return any(holds_address(layout, element) for element in elements)
-        case T.ArrayType(_, element):
-            return holds_address(layout, element)
-        case body:
-            return T.is_pointer(body) or body == T.I64
+    return any(T.is_pointer(kind) or kind == T.I64 for kind in layout.kinds(type_))
 
 
 def element_alignment(type_: T.Type, align: int | None) -> int:

@@ -56,7 +56,7 @@ from jax_enzyme.ir.values import (
     int_value,
 )
 from jax_enzyme.rules.blas.table import Routine
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import Effect, allocated
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,16 +432,10 @@ class Augmenter(ShadowedCopy):
     def _store_shadow(self, store: I.Store, shadow: Value, target: Value, start: int = 0) -> None:
         """Of a record its pointers alone: what lies beside them are adjoints, maybe seeds already."""
         layout = self.layout
-        body = layout.body(shadow.type)
-        match body:
-            case T.StructType(elements):
-                parts = list(zip(elements, layout.offsets(body), strict=True))
-            case T.ArrayType(count, element):
-                parts = [(element, i * layout.alloc_size(element)) for i in range(count)]
-            case _:
-                self.builder.store(shadow, target, store.align if shadow.type == store.operands[0].type else 1)
-                return
-        for index, (part, offset) in enumerate(parts):
+        parts = layout.parts(shadow.type)
+        if not parts:
+            self.builder.store(shadow, target, store.align if shadow.type == store.operands[0].type else 1)
+        for index, (offset, part) in enumerate(parts):
             if part == T.I64:
                 raise self.facts.refused(store, ORIGIN)  # an address, or a number that has its adjoint there
             at = self.builder.offset(target, offset)
@@ -533,11 +527,6 @@ class Augmenter(ShadowedCopy):
     def _allocated_bytes(self, call: I.CallBase) -> Value:
         """The number of bytes that an allocation asks for."""
         name = call.callee.name
-        sizes = [self.value(v) for v in call.arguments]
-        if name == "calloc":
-            return self.builder.binary("mul", sizes[0], sizes[1])
-        if name in ALLOCATORS:
-            return sizes[0]
-        if name == "aligned_alloc":
-            return sizes[1]
+        if name in ALLOCATORS or name == "aligned_alloc":
+            return self.builder.product(self.value(call.operands[i]) for i in allocated(name) or ())
         raise self.facts.refused(call, ALLOCATOR)

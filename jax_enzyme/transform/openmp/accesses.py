@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import reduce
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -160,8 +159,7 @@ class _Watch:
 
     def _row(self, at: Builder, pointer: Value, size: _Size, what: int) -> None:
         if isinstance(size, tuple):
-            first, *more = (at.wide(s) for s in size)
-            size = reduce(lambda a, b: at.binary("mul", a, b), more, first)
+            size = at.product(size)
         log = at.load(T.PTR, self._module.globals[_LOG], 8)
         Rows.of_nobody(self._module, log).add(at, pointer, size, what)
 

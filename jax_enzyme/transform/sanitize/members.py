@@ -9,22 +9,21 @@ again, and by themselves the variable becomes registers: it is seen where a poin
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.insertion import put_behind
 from jax_enzyme.transform.rewriting import locate, substitute
 
 
-def take_members_apart(function: Function, layout: DataLayout) -> None:
+def take_members_apart(function: Function) -> None:
     """Lets what is taken of a structure come from where it was put in, or from memory, in place."""
     behind: dict[I.Instruction, list[I.Instruction]] = {}
     replaced: dict[Value, Value] = {}
     for taken in function.instructions():
-        if isinstance(taken, I.ExtractValue) and (found := _member(taken, layout, behind)) is not None:
+        if isinstance(taken, I.ExtractValue) and (found := _member(taken, behind)) is not None:
             replaced[taken] = found
     put_behind(function, behind)
     substitute(function, replaced)
@@ -33,9 +32,7 @@ def take_members_apart(function: Function, layout: DataLayout) -> None:
         block.instructions = [i for i in block.instructions if i not in behind or users.get(i)]
 
 
-def _member(
-    taken: I.ExtractValue, layout: DataLayout, behind: dict[I.Instruction, list[I.Instruction]]
-) -> Value | None:
+def _member(taken: I.ExtractValue, behind: dict[I.Instruction, list[I.Instruction]]) -> Value | None:
     whole, indices = taken.operands[0], taken.indices
     while isinstance(whole, I.InsertValue):
         if whole.indices == indices:
@@ -45,13 +42,9 @@ def _member(
         whole = whole.operands[0]
     if not isinstance(whole, I.Load) or whole.flags or whole.align is None or taken.type == whole.type:
         return None
-    offset, kind = 0, whole.type
-    for index in indices:
-        body = layout.body(kind)
-        offset += layout.offsets(kind)[index]
-        kind = body.elements[index] if isinstance(body, T.StructType) else taken.type
     at = Builder(BasicBlock())
-    found = at.load(taken.type, at.offset(whole.operands[0], offset), 1)
+    place = at.gep(whole.type, whole.operands[0], [const_int(T.I32, i) for i in (0, *indices)])
+    found = at.load(taken.type, place, 1)
     locate(whole, at.block.instructions)
     behind.setdefault(whole, []).extend(at.block.instructions)
     return found

@@ -73,7 +73,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     layout, runtime = DataLayout(module), Runtime(module)
     for target in _users(module, function.symbol):
         insert_checks(target, constant_checks(target, runtime), {}, Declarations(module))
-        take_members_apart(target, layout)
+        take_members_apart(target)
         start_unwritten(target, runtime, layout)
     module = run(module, ["sroa"])
     layout, runtime = DataLayout(module), Runtime(module)

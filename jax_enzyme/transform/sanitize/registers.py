@@ -22,7 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDConstant
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.reach import Reached, reached
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import PLACE
@@ -133,15 +133,7 @@ def fills(function: Function) -> dict[Value, list[I.Instruction]]:
 def _may_have_bytes(variable: Value, layout: DataLayout) -> bool:
     """Whether there may be numbers of 8 or 16 bits in a local variable."""
     assert isinstance(variable, I.Alloca)
-    kinds = Reached[T.Type]([layout.body(variable.allocated_type)])
-    for kind in kinds:
-        if isinstance(kind, T.ArrayType):
-            kinds.add([layout.body(kind.element)])
-        elif isinstance(kind, T.StructType):
-            kinds.add(map(layout.body, kind.elements))
-        elif least_of_narrow(kind) is not None:
-            return True
-    return False
+    return any(least_of_narrow(kind) is not None for kind in layout.kinds(variable.allocated_type))
 
 
 def _is_of_fill(instruction: I.Instruction, variable: Value) -> bool:
