@@ -217,6 +217,8 @@ class Builder:
 
     def wide(self, number: Value) -> Value:
         """An unsigned integer as an i64."""
+        if isinstance(number, ConstantInt):
+            return const_int(T.I64, number.value % (1 << T.bits(number.type)))
         return number if number.type == T.I64 else self.cast("zext", number, T.I64)
 
     def product(self, numbers: Iterable[Value]) -> Value:

@@ -22,7 +22,7 @@ from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, instruction_of
+from jax_enzyme.ir.builder import Builder, instruction_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import (
     Argument,
@@ -34,7 +34,6 @@ from jax_enzyme.ir.values import (
     ConstantSplat,
     GlobalValue,
     Value,
-    int_value,
 )
 from jax_enzyme.rules.effects import DISTANCES_AGREE
 from jax_enzyme.transform.derivative_checks import demand
@@ -145,11 +144,8 @@ class ShadowedCopy(CodeCopy, ABC):
 
     def local_size(self, alloca: I.Alloca) -> Value:
         """The bytes of a local variable: i64."""
-        count = self.value(alloca.operands[0])
-        if count.type != T.I64:
-            wide = const_int(T.I64, known) if (known := int_value(count)) is not None else None
-            count = wide or self.builder.cast("zext", count, T.I64)
-        return self.builder.binary("mul", count, ConstantInt(T.I64, self.layout.alloc_size(alloca.allocated_type)))
+        size = ConstantInt(T.I64, self.layout.alloc_size(alloca.allocated_type))
+        return self.builder.product([self.value(alloca.operands[0]), size])
 
     def address(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         """The shadow of an address that is computed, also as an integer: the same over the shadows of the operands that
