@@ -130,10 +130,11 @@ class _Splitting:
         for origin in origins:
             if isinstance(origin, I.Load) and self._layout.store_size(origin.type) == total:
                 held |= self._held(origin, origin.operands[0], total)
-        if not held or not _side_by_side(held, total, self._layout) or self._is_even(value, held, origins):
+        parts = _partition(held, total, self._layout) if held else []
+        if not parts or self._is_even(value, held, origins):
             return False
         made = Builder(BasicBlock())
-        for offset, length in _partition(held, total, self._layout):
+        for offset, length in parts:
             piece = self._parts.part(value, offset, T.IntType(8 * length))
             known = store.align or 1
             made.store(piece, made.offset(pointer, offset), min(known, offset & -offset) if offset else known)
@@ -260,27 +261,22 @@ def _leaves(value: Value, parts: Callable[[Value], list[Value]]) -> Iterator[Val
     return (item for item in reached(parts(value), sources) if not isinstance(item, _MERGES))
 
 
-def _side_by_side(numbers: frozenset[Piece], total: int, layout: DataLayout) -> bool:
-    """Whether numbers lie side by side within a word."""
-    end = 0
-    for offset, type_ in sorted(numbers, key=lambda p: p[0]):
-        if offset < end:
-            return False
-        end = offset + layout.store_size(type_)
-    return end <= total
-
-
-def _partition(numbers: frozenset[Piece], total: int, layout: DataLayout) -> Iterator[tuple[int, int]]:
-    """Offsets and lengths of the numbers in a word, and of integers that fill the gaps."""
+def _partition(numbers: frozenset[Piece], total: int, layout: DataLayout) -> list[tuple[int, int]]:
+    """Offsets and lengths of the numbers in a word, and of integers that fill the gaps; none where the numbers do not
+    lie side by side within it."""
+    found: list[tuple[int, int]] = []
     at = 0
     for offset, type_ in [*sorted(numbers, key=lambda p: p[0]), (total, T.VOID)]:
+        if offset < at:
+            return []
         while at < offset:
             length = 8
             while at % length or at + length > offset:
                 length //= 2
-            yield at, length
+            found.append((at, length))
             at += length
         if at < total:
             length = layout.store_size(type_)
-            yield at, length
+            found.append((at, length))
             at += length
+    return found
