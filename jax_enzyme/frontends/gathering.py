@@ -100,13 +100,15 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
         if not items:
             raise CompileError("the sequence of sources is empty", None, "pass at least one")
         found: list[tuple[Source, bool, int]] = []
+        has_text = any(isinstance(item, str) and not _is_path(item) for item in items)
         for i, item in enumerate(items):
             if isinstance(item, str | os.PathLike) and os.path.basename(os.fsdecode(item)) == NAME:
                 database = read_commands(Path(os.fsdecode(item)))
                 found += [(one, False, i) for one in _commanded(database, lang)]
                 among = {**database.ways, **among}
             else:
-                found += [(*pair, i) for pair in _expanded(item, lang, len(items) > 1, _for_rust(flags))]
+                said = None if has_text and _tells_its_language(item) else lang
+                found += [(*pair, i) for pair in _expanded(item, said, len(items) > 1, _for_rust(flags))]
     unique: dict[object, tuple[Source, bool, int]] = {}
     for one, named, item in found:
         place = (one.path and os.path.realpath(one.path), one.name, one.contents)
@@ -141,12 +143,23 @@ def _for_rust(flags: Flags) -> Sequence[str]:
     return flags.get("rust", ()) if isinstance(flags, Mapping) else flags
 
 
+def _is_path(item: object) -> bool:
+    return isinstance(item, os.PathLike) or (isinstance(item, str) and bool(item.strip()) and looks_like_path(item))
+
+
+def _tells_its_language(item: object) -> bool:
+    """Whether a source is in a language of its own, or stands for files that are, whatever text beside it is in."""
+    if not _is_path(item):
+        return False
+    path = Path(os.fsdecode(item))  # pyright: ignore[reportArgumentType]
+    return _language(path) is not None or not path.is_file()
+
+
 def _expanded(
     item: object, lang: str | None, among_others: bool, for_rust: Sequence[str]
 ) -> Iterator[tuple[Source, bool]]:
     """The sources that an item stands for, and whether it names them one by one."""
-    is_path = isinstance(item, os.PathLike) or (isinstance(item, str) and bool(item.strip()) and looks_like_path(item))
-    if not is_path:
+    if not _is_path(item):
         if callable(item) and among_others:
             name = getattr(item, "__name__", "function")
             raise CompileError(f"the Python function `{name}` cannot be one of several sources", None, "pass it alone")

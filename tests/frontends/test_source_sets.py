@@ -663,6 +663,21 @@ def test_another_language_than_lang_says(write: Write) -> None:
     assert caught.value.place == paths[1]
 
 
+@pytest.mark.parametrize("form", ["file", "folder", "pattern"])
+def test_lang_is_that_of_the_text_among_several_sources(write: Write, tmp_path: Path, form: str) -> None:
+    """Files go by their suffixes: `register` and a conversion of `void *` are errors in C++."""
+    (path,) = write(old__half__c="double half(void *p) { register double *x = p; return *x / 2; }\n")
+    text = 'extern "C" double half(void *);\nextern "C" double step(double x) { auto y = x; return half(&y); }\n'
+    named = {"file": path, "folder": str(tmp_path / "old"), "pattern": str(tmp_path / "old" / "*")}[form]
+    assert load([text, named], "step", "c++").symbol == "step"
+
+
+def test_a_file_whose_suffix_tells_nothing_is_in_what_lang_says_beside_text_too(write: Write) -> None:
+    (path,) = write(half__inc="double half(double x) { return x / 2; }\n")
+    text = "double half(double x);\ndouble step(double x) { return half(x); }\n"
+    assert load([text, path], "step", "c").symbol == "step"
+
+
 def test_a_header_that_is_elsewhere(write: Write, tmp_path: Path) -> None:
     (path,) = write(src__step__c='#include "scale.h"\ndouble step(double x) { return x * SCALE; }\n')
     write(include__deep__scale__h="#define SCALE 2\n")
