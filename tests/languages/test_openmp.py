@@ -428,6 +428,25 @@ def test_what_no_iteration_reduced_is_joined_with_nothing() -> None:
     agree(three_way(kernel, [x]))
 
 
+@pytest.mark.parametrize("schedule", ["static, 5", "dynamic, 5", "guided"])
+def test_parts_of_sections_are_joined_whatever_the_schedule(schedule: str) -> None:
+    """A schedule that asks whether there is a chunk has two ways to what is behind the loop."""
+    source = f"""
+#pragma omp declare reduction(add : double : omp_out += omp_in) initializer(omp_priv = 0)
+void k(int n, const double *x, double *y) {{
+  double all[n / 8], *t = all;
+  for (int j = 0; j < n / 8; j++) t[j] = j;
+#pragma omp parallel for reduction(add : t[:n / 8]) schedule({schedule})
+  for (int i = 0; i < n; i++) t[i % (n / 8)] += x[i];
+  for (int i = 0; i < n; i++) y[i] = t[i % (n / 8)];
+}}"""
+    x = np.random.default_rng(3).uniform(0.3, 1.2, 70)
+    rows = np.arange(70) % 8
+    sums = np.arange(8) + np.bincount(rows, x)
+    found = native(source, "k", SIGNATURE, {"n": 70}, flags=("-fopenmp",)).run((), [x])[0]
+    np.testing.assert_allclose(found, sums[rows])
+
+
 def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     signature = "n: i32[], x: f64[n], out y: f64[n]"
     kernel = native(FORTRAN, "k", signature, {"n": 13}, lang="fortran", flags=("-fopenmp",))

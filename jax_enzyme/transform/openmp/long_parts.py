@@ -62,7 +62,7 @@ class LongParts:
 
     @classmethod
     def of(cls, module: Module, at: Builder, own: Sequence[I.Alloca], ranges: int) -> LongParts:
-        """Made in front of the loop, where the variables hold nothing yet."""
+        """Made in front of the loop, where the variables hold nothing yet, and so do all ranges together."""
         layout, made = DataLayout(module), cls(Declarations(module), {})
         for variable in filter(is_long, own):
             type_ = variable.allocated_type
@@ -71,7 +71,8 @@ class LongParts:
             none, whole = (at.alloca(type_, count, variable.align) for _ in range(2))
             parts = at.alloca(type_, at.binary("mul", count, const_int(T.I64, ranges)), variable.align)
             made.arrays[variable] = _Long(size, none, parts, whole)
-            made._copy(at, none, variable, size)
+            for place in (none, whole):
+                made._copy(at, place, variable, size)
         return made
 
     def hand_on(self, behind: Iterable[BasicBlock]) -> None:

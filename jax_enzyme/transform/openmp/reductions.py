@@ -32,6 +32,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.marks import Marks, mark
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, declare, used_at, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import SECTION
 from jax_enzyme.transform.openmp.calls import REDUCE, calls_of
@@ -112,24 +113,29 @@ def _reduced(module: Module, found: Worksharing) -> _Reduced | None:
     inside = {i for block in loop.blocks for i in block.instructions}
     if any(isinstance(user, I.Store) and user in inside for user, _ in used[last]):
         return None
-    beyond = _from(function, loops, ends[0][1])
+    beyond = _behind(found, ends[0][1])
     home = {i: block for i, (block, _) in loops.home.items()}
     for block, call in calls:
         own, combine = _own(call, used), call.arguments[5]
         is_behind = loops.dominators.dominates(found.start, block) and loops.loop_of.get(block) is loop.parent
         if not own or not is_behind or block in loop:
             continue
-        if not all(is_apart(variable, beyond, home, used) for variable in filter(is_long, own)):
+        long = [variable for variable in own if is_long(variable)]
+        if not all(is_apart(variable, beyond, home, used) for variable in long):
             continue
-        are_reduced = all(_is_reduced(loops, before, loop.blocks, call, used, variable) for variable in own)
+        users = {home[user] for variable in long for user, _ in used[variable]}
+        if not all(loops.dominators.dominates(found.start, user) for user in users & beyond):
+            continue
+        are_reduced = all(_is_reduced(loops, found.start, loop.blocks, call, used, variable) for variable in own)
         if are_reduced and _can_be_copied(layout, own):
             return _Reduced(found, before, ends[0][1], counter, last, sign, behind_last, own, combine, call)
     return None
 
 
-def _from(function: Function, loops: Loops, first: BasicBlock) -> list[BasicBlock]:
-    """A block, and those to which control comes by way of it alone."""
-    return [block for block in function.blocks if loops.dominators.dominates(first, block)]
+def _behind(found: Worksharing, first: BasicBlock) -> frozenset[BasicBlock]:
+    """The first block behind a loop, and those to which control comes from there before the construct begins again: by
+    other ways as well, where a schedule asks first whether there is a chunk."""
+    return frozenset(reached([first], lambda block: [b for b in block.successors if b is not found.start]))
 
 
 def _asked(test: Value) -> tuple[I.Alloca, I.Alloca, str, bool] | None:
@@ -318,16 +324,25 @@ class _Parts:
 def _cut(module: Module, reduced: _Reduced, marks: Marks) -> None:
     function, loop, own = reduced.found.function, reduced.found.loop, reduced.own
     touched = tell_writes(module, function, loop, own)
-    beyond = _from(function, Loops.of(function), reduced.behind)
+    beyond = _behind(reduced.found, reduced.behind)
     start, end, joined = (BasicBlock(name=f"omp.range.{n}") for n in ("start", "end", "joined"))
     function.blocks.insert(function.blocks.index(loop.header), start)
+
+    # Where the construct begins, and may end without a look at the loop, all ranges reduced nothing.
+    held = reduced.found.start.instructions.pop()
+    known = len(reduced.found.start.instructions)
+    at = Builder(reduced.found.start, None)
+    parts = _Parts.of(module, function, at, own, touched)
+    parts.long.hand_on(beyond)
+    if touched is not None:
+        at.store(const_int(FLAG, 0), touched)
+    locate(held, reduced.found.start.instructions[known:])
+    reduced.found.start.instructions.append(held)
 
     # How many there are, and what each begins with.
     held = reduced.before.instructions.pop()
     at = Builder(reduced.before, None)
     known = len(reduced.before.instructions)
-    parts = _Parts.of(module, function, at, own, touched)
-    parts.long.hand_on(beyond)
     none = parts.load(at, own)
     type_, one = reduced.counter.allocated_type, const_int(T.I64, 1)
     first, last = at.load(type_, reduced.counter), at.load(type_, reduced.last)
