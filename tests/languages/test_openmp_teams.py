@@ -152,6 +152,31 @@ extern "C" void k(int n, const double *x, double *y) {
 }"""
 
 
+LENGTHS = """
+#include <omp.h>
+void k(int n, const double *x, double *y) {
+  double all[n / 3], *t = all;
+  for (int j = 0; j < n / 3; j++) t[j] = 0;
+#pragma omp parallel num_threads(3)
+  {
+    int me = omp_get_thread_num();
+    double own[n / 3];
+    for (int j = 0; j < n / 3; j++) own[j] = (1 + me) * x[j];
+#pragma omp barrier
+#pragma omp for reduction(+ : t[:n / 3])
+    for (int i = 0; i < n; i++) t[i % (n / 3)] += x[i] * own[i % (n / 3)];
+  }
+  for (int i = 0; i < n; i++) y[i] = t[i % (n / 3)];
+}"""
+
+
+def lengths(x: np.ndarray) -> np.ndarray:
+    """Local arrays of a length that only the run knows, one for each thread."""
+    rows = np.arange(N) % (N // 3)
+    member = np.repeat([0, 1, 2], [5, 4, 4])
+    return np.bincount(rows, x * (1 + member) * x[rows])[rows]
+
+
 def classes(x: np.ndarray) -> np.ndarray:
     return x**2 * np.sum(x**2)
 
@@ -164,7 +189,13 @@ def fortran(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "source, lang, expected",
-    [(SHARES, "c", shares), (OWN, "c", own), (CLASSES, "c++", classes), (FORTRAN, "fortran", fortran)],
+    [
+        (SHARES, "c", shares),
+        (OWN, "c", own),
+        (CLASSES, "c++", classes),
+        (LENGTHS, "c", lengths),
+        (FORTRAN, "fortran", fortran),
+    ],
 )
 def test_members_of_a_team_share_out_work_by_their_numbers(source: str, lang: str, expected) -> None:
     signature = SIGNATURE if lang != "fortran" else SIGNATURE.replace("i32", "i32[]")
@@ -188,6 +219,22 @@ def test_the_option_is_the_number_of_threads_where_the_program_names_none() -> N
         np.testing.assert_allclose(kernel(X), expected)
         slope = jax.jit(jax.grad(lambda x, f=kernel: f(x).sum()))(X)
         np.testing.assert_allclose(slope, members * (np.arange(N) < members))
+
+
+def test_memory_of_the_stack_that_a_member_takes_again_and_again_is_refused() -> None:
+    source = """#include <omp.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel num_threads(3)
+  for (int i = 0; i < 3; i++) {
+    double *z = __builtin_alloca(8 * n);
+    for (int j = 0; j < n; j++) z[j] = x[j];
+#pragma omp barrier
+    y[3 * i + omp_get_thread_num()] = z[i];
+  }
+}"""
+    with pytest.raises(LoweringError, match="again and again") as failed:
+        native(source, "k", SIGNATURE, {"n": N}, flags=("-fopenmp",)).run((), [X])
+    assert "c:5:" in str(failed.value)
 
 
 def test_a_barrier_that_some_threads_of_a_team_miss_is_an_error() -> None:

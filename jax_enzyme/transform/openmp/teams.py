@@ -35,6 +35,7 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.member import for_group
+from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.openmp.calls import PREFIX, TEAM, calls_of, replace_call
 from jax_enzyme.transform.openmp.synchronisation import calls_a_pointer, known_by_address
@@ -239,6 +240,7 @@ def _with_team(module: Module, name: str, team: str, most: int, pointed: Collect
     _check_inlined(part, body)
     if pointed and any(calls_a_pointer(i) for f in part.functions.values() for i in f.instructions()):
         raise _dependent(module, module.functions[min(pointed)])
+    _move_long_locals(part, body)
     _meet_at_the_end(part, body)
     size = Axis(_MEMBER, most, lambda at: at.call(marks.index(part, _MEMBERS, most + 1), []))
     made = for_group(part, body, Group((size,), (marks.MEET_BLOCK,)))
@@ -254,6 +256,24 @@ def _with_team(module: Module, name: str, team: str, most: int, pointed: Collect
         part.functions[_SLOT].name = _SLOT
     part.triple = part.data_layout = ""
     return parse(linking.link(to_text(module), [to_text(part)]))
+
+
+def _move_long_locals(module: Module, body: Function) -> None:
+    """Variables of a length that only the run knows go to the heap, in place, where each member makes its own."""
+    if not _long_locals(body):
+        return
+    move_locals_of(module, [body])
+    for variable in _long_locals(body):
+        raise LoweringError(
+            "an array whose length only the run knows is made again and again in a parallel region that asks for its"
+            " thread",
+            location(module, variable) or function_location(module, body),
+            "declare it outside of the loop, or allocate it",
+        )
+
+
+def _long_locals(body: Function) -> list[I.Alloca]:
+    return [i for i in body.instructions() if isinstance(i, I.Alloca) and int_value(i.operands[0]) != 1]
 
 
 def _meet_at_the_end(module: Module, body: Function) -> None:
