@@ -260,7 +260,8 @@ class Recurrences:
             case "xor" if constant == -1:
                 return Form(x.polynomial.scale(-1).add_constant(-1), x.signed)
             case "and" if constant is not None and constant > 0 and constant & (constant + 1) == 0:
-                return Form(x.polynomial, True, True) if self._fits(x.polynomial, Interval(0, constant)) else None
+                inside = self._moved_into(x.polynomial, constant)
+                return Form(inside, True, True) if self._fits(inside, Interval(0, constant)) else None
             case "ashr" if (narrow := _sign_extended(value)) is not None:
                 inner = self.form_at(narrow[0], self.block_of[value])
                 return Form(inner.polynomial, True) if self._fits(inner.polynomial, full_range(narrow[1])) else None
@@ -282,6 +283,13 @@ class Recurrences:
         if quotient is None or not exact(x, bits):
             return None
         return Form(quotient, exact == self.is_signed, exact == self.is_unsigned)
+
+    def _moved_into(self, polynomial: Polynomial, mask: int) -> Polynomial:
+        """The polynomial less a multiple of `mask + 1`, so that it is within the mask, where there is such a multiple:
+        (i + 0xffffffff) & 0xffffffff is i - 1, where i is 1 at least."""
+        reach = self.interval(polynomial)
+        begin = reach.low & ~mask
+        return polynomial.add_constant(-begin) if reach.high - begin <= mask else polynomial
 
     def _joined(self, sum_: Polynomial, block: BasicBlock) -> Polynomial:
         """A sum in which a quotient meets its remainder: 8 (x >> 3) + (x & 7) is x, and so is (x & ~7) + (x & 7)."""

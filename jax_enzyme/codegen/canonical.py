@@ -71,6 +71,7 @@ from jax_enzyme.transform.simplify import simplify
 from jax_enzyme.transform.stand_ins import forget_unentered
 from jax_enzyme.transform.untaken_exits import leave_out_untaken_exits
 from jax_enzyme.transform.vector_hints import hide_vector_hints
+from jax_enzyme.transform.wrapped_indices import unwrap_indices
 
 _ROUNDS = 3
 """What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called; and what was
@@ -116,7 +117,7 @@ def canonical(function: ArrayFunction, *, is_spent: bool = False) -> ArrayFuncti
         result = replace(function, module=_regular(module, function.symbol))
     on_loads = (load_again, load_before_loops) if _runs_alone(result.module) else (load_again,)
     on_sums = (choose_by_turn, join_equal_phis, cut_products)
-    at_last = (retype, *on_sums, *on_loads, of_module(lower_calls), of_module(define_poison))
+    at_last = (retype, unwrap_indices, *on_sums, *on_loads, of_module(lower_calls), of_module(define_poison))
     module = through(result, of_module(_with_single_entries), join_marked_ends, *at_last, tell_objects).module
     take_apart(result.module, module)
     show_divisors(module)
