@@ -164,3 +164,20 @@ def test_the_reverse_loop_of_a_segment_is_vectorised() -> None:
     row = replace(LATE["heat2d"], inputs=lambda r: _grid(r, 40) | {"steps": 30})
     text = optimised_text(_gradient(row, Options(checkpoint=8)))
     assert "@llvm.vector.reduce.fadd" in text
+
+
+def test_adjoints_that_are_alike_but_for_weights_are_kept_once() -> None:
+    instructions = (i for f in _gradient(LATE["weighted"]).functions.values() for i in f.instructions())
+    kinds = (i.allocated_type for i in instructions if isinstance(i, I.Alloca))
+    assert sum(isinstance(kind, T.ArrayType) and kind.element == T.DOUBLE for kind in kinds) == 1
+
+
+@pytest.mark.parametrize("weight", [np.inf, -np.inf, np.nan])
+def test_a_weight_that_is_infinite_scales_what_it_reads_alone(weight: float) -> None:
+    """Around what is kept lie zeros, which are no terms of the sum."""
+    row = LATE["weighted"]
+    arguments = row.arguments | {"w": np.where(np.arange(9) == 2, weight, row.arguments["w"])}
+    ways = (through_engine.subject(row, options=o) for o in (None, Options(without=("late_sums",))))
+    late, at_once = (way.vjp(arguments, {"y": np.ones((13, 12))})["x"] for way in ways)
+    assert np.isfinite(late).sum() == 13 * 12 - 9 * 8
+    np.testing.assert_allclose(late, at_once, rtol=1e-12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 
 from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
@@ -15,13 +15,15 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
-_Kept = list[tuple[I.Load, Value, list[I.Instruction]]]
-"""Loads, the local memory of what is kept for them, and how their adjoints are made of that: signs and constant
-factors, the first one first."""
+_Layer = tuple[I.Instruction, int, Value | None]
+"""What changes the sign of one of its operands, or scales it: by a constant, or by a value of the kernel that no
+iteration changes."""
+_Kept = list[tuple[I.Load, Value, list[_Layer]]]
+"""Loads, the local memory of what is kept for them, and how their adjoints are made of that, the first layer first."""
 
 
 class LateSums:
@@ -52,13 +54,14 @@ class LateSums:
         """Keeps the adjoint of one of the loads that wait. What is the adjoint of several is kept once, also where they
         have other signs or factors (`u[i + 1] - u[i - 1]`)."""
         gather = self.loads[load]
-        adjoint, factors = _without_factors(adjoint, constants=not gather.alike)
+        given = {self._sources.value(by): by for by in gather.factors.get(load, ())}
+        adjoint, layers = _without_factors(adjoint, not gather.alike, given)
         buffer = self._of_value.get((gather, adjoint))
         if buffer is None:
             buffer = self._made(gather, adjoint.type)
             store_number(self._builder, adjoint, self._builder.gep(adjoint.type, buffer, [self._number(gather)]))
             self._of_value[gather, adjoint] = buffer
-        self._waiting.setdefault(gather.loop, {}).setdefault(gather, []).append((load, buffer, factors))
+        self._waiting.setdefault(gather.loop, {}).setdefault(gather, []).append((load, buffer, layers))
 
     def _made(self, gather: Gather, type_: T.Type) -> Value:
         """Local memory for one adjoint in all iterations, with zeros wherever none is."""
@@ -90,7 +93,7 @@ class LateSums:
     def _end(self, gather: Gather, kept: _Kept) -> Value:
         """How many places a loop whose length differs came to. Behind what it kept, older numbers become zeros."""
         end = self._builder.binary("add", self._last[gather.loop], ConstantInt(T.I64, gather.rim + 1), ("nuw", "nsw"))
-        for buffer, type_ in {buffer: load.type for load, buffer, _ in kept}.items():
+        for buffer, type_ in {buffer: load.type for load, buffer, *_ in kept}.items():
             size = ConstantInt(T.I64, gather.rim * element_alignment(type_, None))
             self._runtime.clear(self._builder, self._builder.gep(type_, buffer, [end]), size)
         return end
@@ -99,44 +102,80 @@ class LateSums:
         builder, gather = self._builder, gathers[0][0]
         firsts = [(g, kept, min(g.shifts, key=g.shifts.__getitem__)) for g, kept in gathers]
         places = [self._sources.shadow_at(lowest.operands[0], g.first) for g, _, lowest in firsts]
-        body, after = new_block("sum"), new_block("added")
         end: Value = ConstantInt(T.I64, gather.span + gather.rim)
         if gather.ragged:
             end = self._end(gather, gathers[0][1])
-        before = builder.block
-        builder.br(body)
-        builder.block = body
-        number = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
-        for (gather, kept, lowest), first in zip(firsts, places, strict=True):
-            align = min(element_alignment(load.type, load.align) for load in gather.shifts)
-            item: Value = number
-            if gather.apart > 1:
-                item = builder.binary("mul", number, ConstantInt(T.I64, gather.apart), ("nuw", "nsw"))
-            pointer = builder.gep(lowest.type, first, [item])
-            total = load_number(builder, lowest.type, pointer, align)
-            for load, buffer, factors in kept:
-                shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
-                place = builder.binary("add", number, shift, ("nuw", "nsw"))
-                term = load_number(builder, load.type, builder.gep(load.type, buffer, [place]))
-                for factor in factors:
-                    at = _scaled_operand(factor)
-                    operands = (term if i == at else o for i, o in enumerate(factor.operands))
-                    term = builder.insert(with_operands(factor, operands))
-                total = added(builder, total, term)
-            store_number(builder, total, pointer, align)
-        builder.count_on(number, body, end, after)
+        scales = {by: self._sources.value(by) for g, _ in gathers for factors in g.factors.values() for by in factors}
+        before, body, after = builder.block, new_block("sum"), new_block("added")
+        ways = [(body, False)]
+        if scales and any(g.has_zeros for g, _ in gathers):
+            ways.append((new_block("some"), True))
+            builder.cond_br(self._are_finite(scales.values()), *(block for block, _ in ways))
+        else:
+            builder.br(body)
+        for block, is_masked in ways:
+            builder.block = block
+            number = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
+            for (gather, kept, lowest), first in zip(firsts, places, strict=True):
+                self._add_one(gather, kept, lowest.type, first, number, scales, is_masked)
+            builder.count_on(number, block, end, after)
         builder.block = after
 
+    def _are_finite(self, values: Iterable[Value]) -> Value:
+        """Whether all these numbers are finite, so that what they scale is zero where nothing was kept."""
+        result: Value = ConstantInt(T.I1, 1)
+        for value in values:
+            none = self._builder.binary("fsub", value, value)
+            is_finite = self._builder.fcmp("oeq", none, zero(value.type))
+            result = self._builder.binary("and", result, is_finite)
+        return result
 
-def _without_factors(adjoint: Value, constants: bool) -> tuple[Value, list[I.Instruction]]:
-    """What an adjoint is but for its sign, and constant factors if they are asked for, and these."""
-    factors: list[I.Instruction] = []
-    while isinstance(adjoint, I.Instruction) and (at := _scaled_operand(adjoint)) is not None:
-        if not constants and adjoint.opcode != "fneg":
+    def _add_one(
+        self,
+        gather: Gather,
+        kept: _Kept,
+        type_: T.Type,
+        first: Value,
+        number: Value,
+        scales: Mapping[Value, Value],
+        is_masked: bool,
+    ) -> None:
+        """Adds to one place what has been kept for it; if masked, an exact zero stays one whatever scales it."""
+        builder = self._builder
+        align = min(element_alignment(load.type, load.align) for load in gather.shifts)
+        item = number
+        if gather.apart > 1:
+            item = builder.binary("mul", number, ConstantInt(T.I64, gather.apart), ("nuw", "nsw"))
+        pointer = builder.gep(type_, first, [item])
+        total = load_number(builder, type_, pointer, align)
+        for load, buffer, layers in kept:
+            shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
+            place = builder.binary("add", number, shift, ("nuw", "nsw"))
+            term = given = load_number(builder, load.type, builder.gep(load.type, buffer, [place]))
+            for layer, at, by in layers:
+                others = (o if by is None else scales[by] for o in layer.operands)
+                operands = (term if i == at else o for i, o in enumerate(others))
+                term = builder.insert(with_operands(layer, operands))
+            if is_masked and any(by is not None for _, _, by in layers):
+                is_zero = builder.fcmp("oeq", given, zero(load.type))
+                term = builder.select(is_zero, given, term)
+            total = added(builder, total, term)
+        store_number(builder, total, pointer, align)
+
+
+def _without_factors(adjoint: Value, constants: bool, given: Mapping[Value, Value]) -> tuple[Value, list[_Layer]]:
+    """What an adjoint is but for its sign, `given` factors, and constant ones if they are asked for, and these."""
+    layers: list[_Layer] = []
+    while isinstance(adjoint, I.Instruction):
+        at, by = _scaled_operand(adjoint), None
+        if adjoint.opcode == "fmul" and (at is None or not constants):
+            at = next((1 - i for i, operand in enumerate(adjoint.operands) if operand in given), None)
+            by = None if at is None else given[adjoint.operands[1 - at]]
+        if at is None:
             break
-        factors.insert(0, adjoint)
+        layers.insert(0, (adjoint, at, by))
         adjoint = adjoint.operands[at]
-    return adjoint, factors
+    return adjoint, layers
 
 
 def _scaled_operand(instruction: I.Instruction) -> int | None:

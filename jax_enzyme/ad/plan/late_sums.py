@@ -11,9 +11,9 @@ was there in front of the loops, so that no reverse of a write comes behind the 
 memory, small enough for a near cache, with rims of zeros for the ends of the second loop, which goes over all places
 that anything in the first one reads. The same holds for nests of loops whose iterations come to places in the order of
 memory: there, `A` has zeros where rows have rims as well. What is the adjoint of several loads is kept once, also where
-they have other signs or constant factors (`x[i+1] - x[i-1]`). Places may be some items apart from one iteration to the
-next, as members of records are (`u[3 * i]`, `u[3 * (i + 1)]`): only those that one iteration shares with others are
-gathered together.
+they have other signs, or factors that no iteration changes (`x[i+1] - x[i-1]`, `w[0] * x[i-1] + w[1] * x[i]`). Places
+may be some items apart from one iteration to the next, as members of records are (`u[3 * i]`, `u[3 * (i + 1)]`): only
+those that one iteration shares with others are gathered together.
 A loop may be of another length each time (`for t: for i < t: v[i] = f(v[i], v[i+1])`): what lies behind its last item
 is set to zero before it is read then.
 """
@@ -28,12 +28,12 @@ from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.words import Words
-from jax_enzyme.classes import dataclass, replace
+from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import recursive_functions
-from jax_enzyme.ir.module import uses
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.module import declared_name, uses
+from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.transform.carried_loads import LENGTHS, longest
 from jax_enzyme.transform.rewriting import phis
 
@@ -55,7 +55,8 @@ class Gather:
     `apart` items of the array behind the one before. From one iteration of a loop to the next, those of each load are
     so many places further (`steps`); in one iteration, its place is so many behind the first one (`shifts`). The one
     loop of a `ragged` one has as many iterations as `counts` says, or fewer. Loads that are `alike` have one adjoint
-    but for its sign."""
+    but for its sign. `factors` are those of loads that the nest does not change, where without these fewer adjoints
+    differ."""
 
     nest: tuple[Loop, ...]
     counts: tuple[int, ...]
@@ -64,6 +65,7 @@ class Gather:
     apart: int = 1
     ragged: bool = False
     alike: bool = False
+    factors: Mapping[I.Load, tuple[Value, ...]] = field(default_factory=dict[I.Load, tuple[Value, ...]])
 
     @property
     def loop(self) -> Loop:
@@ -165,7 +167,7 @@ class _Finder:
         together = [g for nest, counts in nests for g in self._together(nest, counts)]
         if not nests and not self._recipes.is_shared(loop):
             together = list(self._ragged(loop))
-        for gather in sorted(together, key=lambda g: -len(g.shifts)):
+        for gather in map(self._with_factors, sorted(together, key=lambda g: -len(g.shifts))):
             if found.keys().isdisjoint(gather.shifts) and self._has_room(gather):
                 alike = len(self._sums(gather)) == 1
                 found.update(dict.fromkeys(gather.shifts, replace(gather, alike=alike)))
@@ -183,7 +185,10 @@ class _Finder:
     def _has_room(self, gather: Gather) -> bool:
         """Whether there is local memory left for it, which is its own then."""
         item = self._recipes.layout.store_size(next(iter(gather.shifts)).type)
-        size = gather.room * item * len(self._sums(gather))
+        sums = (
+            {self._scaled_sum(load, gather.loop)[0] for load in gather.shifts} if gather.factors else self._sums(gather)
+        )
+        size = gather.room * item * len(sums)
         if size > min(self._room, _BUFFER):
             return False
         self._room -= size
@@ -315,6 +320,31 @@ class _Finder:
     def _sums(self, gather: Gather) -> set[Value]:
         return {self._sum_of(load) for load in gather.shifts}
 
+    def _with_factors(self, gather: Gather) -> Gather:
+        """With the factors of loads that no iteration changes, if fewer adjoints differ without them."""
+        scaled = {load: self._scaled_sum(load, gather.loop) for load in gather.shifts}
+        factors = {load: by for load, (_, by) in scaled.items() if by}
+        is_less = len({sum_ for sum_, _ in scaled.values()}) < len(self._sums(gather))
+        return replace(gather, factors=factors) if factors and is_less and not gather.ragged else gather
+
+    def _scaled_sum(self, value: Value, loop: Loop) -> tuple[Value, tuple[Value, ...]]:
+        """The sum that a value is a term of but for factors that a loop does not change, and these (no constants)."""
+        factors: list[Value] = []
+        block_of = self._recipes.recurrences.block_of
+        users = self._users.get(value, ())
+        while len(users) == 1:
+            user, index = users[0]
+            if (by := _factor(user, index)) is not None:
+                if block_of.get(by) in loop.blocks or by is value:
+                    break
+                if not isinstance(by, Constant):
+                    factors.append(by)
+            elif user.opcode not in ("fadd", "fsub", "fneg") and not _is_multiply_add(user):
+                break
+            value = user
+            users = self._users.get(value, ())
+        return value, tuple(factors)
+
     def _sum_of(self, value: Value) -> Value:
         """The sum that a value is a term of, all of whose terms have one adjoint, or one and its negative."""
         users = self._users.get(value, ())
@@ -322,6 +352,17 @@ class _Finder:
             value = users[0][0]
             users = self._users.get(value, ())
         return value
+
+
+def _factor(user: I.Instruction, index: int) -> Value | None:
+    """What an instruction multiplies one of its operands by."""
+    if user.opcode != "fmul" and not (_is_multiply_add(user) and index < 2):
+        return None
+    return user.operands[1 - index]
+
+
+def _is_multiply_add(user: I.Instruction) -> bool:
+    return isinstance(user, I.CallBase) and (declared_name(user) or "").startswith(("llvm.fmuladd.", "llvm.fma."))
 
 
 def _waiting(streams: Sequence[_Stream], count: int, recipes: Recipes) -> list[_Stream]:
