@@ -407,6 +407,8 @@ class PointsTo:
             return found
         pointer = access.operands[0]
         targets = self.targets(pointer)
+        if isinstance(access, I.Load) and self._named.is_short(access) and not any(map(self._is_mixed, targets)):
+            return found
         if isinstance(access, I.Load) and self._named.is_called_one(access):
             new = dict.fromkeys(item for item in targets if self._may_be_read_as_integer(item, targets[item]))
         else:
@@ -433,9 +435,14 @@ class PointsTo:
     def _may_be_read_as_integer(self, item: MemoryObject, offsets: Offsets) -> bool:
         """Whether what the source calls an integer may be a pointer. Where a structure is declared to have an integer
         it only seems that links lie, which are stored in nodes of many kinds."""
+        return self._is_mixed(item) or not all(self._is_declared_integer(item, at) for at in offsets)
+
+    def _is_mixed(self, item: MemoryObject) -> bool:
+        """Whether pointers may lie in an object that were stored as something else, or copied there: what the source
+        calls an integer may be one of them, or a part."""
         self._work.read(item)
         is_known = item is not self.unknown and not item.is_given and self._escaped.of(item) is None
-        return not is_known or item in self._mixed_in or not all(self._is_declared_integer(item, at) for at in offsets)
+        return not is_known or item in self._mixed_in
 
     def _is_declared_integer(self, item: MemoryObject, at: Congruence) -> bool:
         match item.site:

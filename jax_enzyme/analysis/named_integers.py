@@ -44,6 +44,12 @@ class NamedIntegers:
         is_nameless = kind is None and "tbaa" not in dict(load.metadata)
         return kind == T.I1 or (is_nameless and load.operands[0] in self._addresses)
 
+    @remembered
+    def is_short(self, load: I.Load) -> bool:
+        """Whether the source calls what is loaded an integer, and it is shorter than a pointer."""
+        is_short = isinstance(load.type, T.IntType) and load.type.bits < T.I64.bits
+        return is_short and accessed_type(self._module, load) == T.I1
+
     @cached_property
     def _addresses(self) -> frozenset[Value]:
         """Where they are, unless pointers are accessed at the same address."""
