@@ -1,12 +1,19 @@
 """Copies and clearings of memory at places, and of lengths, that only the run knows: whole numbers, texts and integers
 beside numbers have derivatives; where a number is cut in two that a derivative depends on, the derivative says so."""
 
+import ctypes
+import mmap
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.ad.emit.cut_number_texts import Look, grid_text
+from jax_enzyme.ad.facts.cut_numbers import Grid
+from jax_enzyme.ir.reader import parse
+from tests.rules.native import Compiled
 
 X = np.array([1.3, 0.7, -0.4, 2.1, 0.9])
 _COPIES = r"""
@@ -339,3 +346,20 @@ def test_a_float_in_a_half_of_a_double_is_told(what: tuple[int, int, int]) -> No
     assert np.isnan(jax.jacfwd(f)(X)).any()
     with pytest.raises(jax.errors.JaxRuntimeError, match="another kind of number"):
         jax.jacfwd(jax.grad(f))(X)
+
+
+@pytest.mark.parametrize("look", Look)
+def test_nothing_is_touched_in_front_of_memory_that_begins_with_an_integer(look: Look) -> None:
+    """An integer of four bytes, then doubles: by its address alone, one might begin four bytes in front of both."""
+    compiled = Compiled(parse(grid_text(look, "look", Grid(8, 4, 4, alone=True)).replace("internal ", "")))
+    whole = ctypes.CFUNCTYPE(ctypes.c_bool, *2 * [ctypes.c_void_p], ctypes.c_int64, ctypes.c_bool)
+    page = mmap.PAGESIZE
+    with mmap.mmap(-1, 2 * page) as pages:
+        numbers = ctypes.c_char.from_buffer(pages)
+        front = ctypes.addressof(numbers)
+        del numbers
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(front), page, 0) == 0
+        assert whole(compiled.engine.get_function_address("look"))(front + page, front + page, 36, False)
+        if look is Look.TANGENT:
+            assert whole(compiled.engine.get_function_address("look"))(front + page, front + page, 40, True)
+            assert np.isnan(np.frombuffer(pages[page + 36 : page + 44])[0])

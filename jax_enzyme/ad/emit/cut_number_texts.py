@@ -10,8 +10,8 @@ from jax_enzyme.ad.emit.copies import Pattern
 from jax_enzyme.ad.facts.cut_numbers import Grid
 from jax_enzyme.ir import types as T
 
-_TYPES = {4: ("float", "i32", 0xFF << 23), 8: ("double", "i64", 0x7FF << 52)}
-"""By size: the number, the word that has its bits, and in that its exponent."""
+_TYPES = {4: ("float 0x7FF8000000000000", "i32", 0xFF << 23), 8: (f"i32 {0x7FF80000}", "i64", 0x7FF << 52)}
+"""By size: what makes NaN of it, in its last four bytes; the word that has its bits, and in that its exponent."""
 _TEXT = """
 define internal i1 @{name}(ptr %to, ptr %from, i64 %bytes, i1 %others) nounwind {{
 entry:
@@ -68,14 +68,18 @@ lost:
   ret i1 false
 }}
 """
+# The first half of a double may end where what is copied begins, in front of all memory: there nothing needs it.
 _READ = {
     4: """  %{v}.place = getelementptr i8, ptr %{base}, i64 %{at}
   %{v} = load i32, ptr %{v}.place, align 1
 """,
-    8: """  %{v}.place = getelementptr i8, ptr %{base}, i64 %{at}
-  %{v}.low = load i32, ptr %{v}.place, align 1
-  %{v}.high.place = getelementptr i8, ptr %{v}.place, i64 4
-  %{v}.high = load i32, ptr %{v}.high.place, align 1
+    8: """  %{v}.high.at = add i64 %{at}, 4
+  %{v}.in.front = icmp sle i64 %{v}.high.at, 0
+  %{v}.low.at = select i1 %{v}.in.front, i64 %{v}.high.at, i64 %{at}
+  %{v}.low.place = getelementptr i8, ptr %{base}, i64 %{v}.low.at
+  %{v}.low = load i32, ptr %{v}.low.place, align 1
+  %{v}.place = getelementptr i8, ptr %{base}, i64 %{v}.high.at
+  %{v}.high = load i32, ptr %{v}.place, align 1
   %{v}.low.bits = zext i32 %{v}.low to i64
   %{v}.high.bits = zext i32 %{v}.high to i64
   %{v}.high.word = shl i64 %{v}.high.bits, 32
@@ -119,7 +123,7 @@ _MOVED = """  %k.back = sub i64 0, %k
   br i1 %is.part, label %lost, label %rest
 
 rest:
-  store {type} 0x7FF8000000000000, ptr %number.place, align 1
+  store {nan}, ptr %number.place, align 1
   br label %next
 """
 
@@ -183,9 +187,9 @@ class Look(Enum):
 
 def _formats(size: int) -> dict[str, str | int]:
     """What the texts call the parts of a number of a size."""
-    type_, word, exponent = _TYPES[size]
+    nan, word, exponent = _TYPES[size]
     return {
-        "type": type_,
+        "nan": nan,
         "word": word,
         "exponent": exponent,
         "size": size,
