@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
 
+from jax_enzyme.ad import sweeps
 from jax_enzyme.codegen import derived
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.values import Value
@@ -97,3 +100,40 @@ def test_numbers_that_branches_choose_are_not_traced_back_from_each_store(monkey
         work(CHOICE, count, forward=True)
         counts.append(looked_at)
     assert counts[1] <= 2.5 * counts[0]
+
+
+WORKSPACE = (
+    "  {{ double *t = calloc(64, 8); for (int i = 0; i < 64; i++) t[i * 5 % 64] += x[{a}] * x[i & 7];"
+    " for (int i = 0; i < 64; i++) s += t[i] * t[i]; free(t); }}"
+)
+
+
+class Counted(dict[Any, Any]):
+    """Counts what it is asked for one by one."""
+
+    looked_at = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for key in super().__iter__():
+            self.looked_at += 1
+            yield key
+
+    def items(self) -> Any:
+        return [(key, self[key]) for key in self]
+
+
+def test_the_blocks_of_a_sweep_are_not_gone_through_for_each_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = sweeps.load_before_loops
+    blocks: list[Counted] = []
+
+    def moved(recipes: Any, positions: Any, *others: Any) -> None:
+        blocks.append(Counted(positions))
+        move(recipes, blocks[-1], *others)
+
+    monkeypatch.setattr(sweeps, "load_before_loops", moved)
+    counts: list[int] = []
+    for count in (2, 4):
+        blocks.clear()
+        work(WORKSPACE, count, forward=False)
+        counts.append(sum(each.looked_at for each in blocks))
+    assert 0 < counts[1] <= 2.5 * counts[0]

@@ -169,10 +169,17 @@ def load_before_loops(
 ) -> None:
     """Moves loads of the blocks of a reverse sweep, in place. `positions` says which block of the code each reverses,
     `values` which value each load is, or which store left it; `variables` hold iteration numbers."""
-    code = recipes.code
-    for loop in sorted(code.loops, key=lambda loop: -loop.depth):
-        inside = dict.fromkeys(block for block, position in positions.items() if position in loop.blocks)
-        entries = [b for b in positions if b not in inside and any(target in inside for target in b.successors)]
+    order = {block: index for index, block in enumerate(positions)}
+    at: dict[BasicBlock, list[BasicBlock]] = {}
+    before: dict[BasicBlock, list[BasicBlock]] = {}
+    for block, position in positions.items():
+        at.setdefault(position, []).append(block)
+        for target in block.successors:
+            before.setdefault(target, []).append(block)
+    for loop in sorted(recipes.code.loops, key=lambda loop: -loop.depth):
+        blocks = (block for position in loop.blocks for block in at.get(position, ()))
+        inside = dict.fromkeys(sorted(blocks, key=order.__getitem__))
+        entries = [*{b: None for block in inside for b in before.get(block, ()) if b not in inside}]
         if len(entries) != 1 or len(entries[0].successors) != 1:
             continue
         moved = list(_movable_from_loop(inside, loop, recipes, values, variables))

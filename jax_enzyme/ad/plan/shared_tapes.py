@@ -8,7 +8,7 @@ are called, as a loop that is cut by checkpoints is, is not looked into: with ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.taping import Plan
@@ -35,7 +35,12 @@ def late_residents(plan: Plan) -> list[MemoryObject]:
 
 
 def _meeting(plan: Plan) -> list[MemoryObject]:
-    return [item for item in plan.residents if _may_meet(plan.recipes, item)]
+    if not plan.residents:
+        return []
+    module, loops = plan.recipes.points_to.module, plan.recipes.code.loops.all
+    marks = {loop: {m for latch in loop.latches for m in marks_of(module, latch.terminator)} for loop in loops}
+    marked = {loop: found for loop, found in marks.items() if Mark.PARALLEL in found}
+    return [item for item in plan.residents if _may_meet(plan.recipes, item, marked)]
 
 
 def _stays(plan: Plan, item: MemoryObject) -> bool:
@@ -57,24 +62,22 @@ def _stays(plan: Plan, item: MemoryObject) -> bool:
     return all(len(a.objects) == 1 and I.base_of(a.pointer) is item.site for a in found)
 
 
-def _may_meet(recipes: Recipes, item: MemoryObject) -> bool:
+def _may_meet(recipes: Recipes, item: MemoryObject, marked: Mapping[Loop, Set[Mark]]) -> bool:
     """May two iterations of a marked loop touch the same place of an object that one of them writes? Iterations in
     which it begins have each their own."""
     module, begin = recipes.points_to.module, recipes.begin(item)
     if any(a.writes and _has_marked_loops(module, callee_of(a.instruction)) for a in recipes.memory.touching(item)):
         return True
-    for loop in recipes.code.loops.all:
+    for loop, marks in marked.items():
         if begin is not None and recipes.block_of[begin] in loop.blocks:
             continue
-        marks = {mark for latch in loop.latches for mark in marks_of(module, latch.terminator)}
-        if Mark.PARALLEL in marks:
-            inside = [a for a in recipes.memory.inside(loop) if recipes.points_to.may_meet(a.objects, (item,))]
-            written = [a for a in inside if a.writes]
-            # Data may say where iterations write: then the directive says that they do not meet.
-            if Mark.EXCLUSIVE in marks and Mark.REVERSED not in marks and is_common(item.site):
-                written = [a for a in written if recipes.block_of.get(a.pointer) not in loop.blocks]
-            if written and not _is_divided(recipes, item, inside, loop):
-                return True
+        inside = [a for a in recipes.memory.inside(loop) if recipes.points_to.may_meet(a.objects, (item,))]
+        written = [a for a in inside if a.writes]
+        # Data may say where iterations write: then the directive says that they do not meet.
+        if Mark.EXCLUSIVE in marks and Mark.REVERSED not in marks and is_common(item.site):
+            written = [a for a in written if recipes.block_of.get(a.pointer) not in loop.blocks]
+        if written and not _is_divided(recipes, item, inside, loop):
+            return True
     return False
 
 
