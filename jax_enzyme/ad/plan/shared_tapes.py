@@ -35,10 +35,10 @@ def late_residents(plan: Plan) -> list[MemoryObject]:
 
 
 def _meeting(plan: Plan) -> list[MemoryObject]:
-    if not plan.residents:
+    module, code = plan.recipes.points_to.module, plan.recipes.code
+    if not plan.residents or not _has_marked_loops(module, code.function):
         return []
-    module, loops = plan.recipes.points_to.module, plan.recipes.code.loops.all
-    marks = {loop: {m for latch in loop.latches for m in marks_of(module, latch.terminator)} for loop in loops}
+    marks = {loop: {m for latch in loop.latches for m in marks_of(module, latch.terminator)} for loop in code.loops.all}
     marked = {loop: found for loop, found in marks.items() if Mark.PARALLEL in found}
     return [item for item in plan.residents if _may_meet(plan.recipes, item, marked)]
 
