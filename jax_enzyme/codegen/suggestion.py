@@ -69,17 +69,14 @@ def suggested(program: Program, given: Given | None = None) -> str:
             program.source_name,
             "write the signature, or compile with debug information (-g)",
         )
-    return _Suggestion(module, known, _found(module, program.symbol, known), given).text()
-
-
-def _found(module: Module, symbol: str, known: Prototype) -> dict[Root, Touched]:
-    """What the function touches; nothing where its parameters are not those of the source."""
-    optimised = flat(module, symbol)
-    function = optimised.functions.get(symbol)
-    if function is None:
-        return {}
-    roots = _roots(module, function, known)
-    return {} if roots is None else touched(optimised, function, roots)
+    optimised = flat(module, program.symbol)
+    flat_function = optimised.functions.get(program.symbol)
+    roots = None if flat_function is None else _roots(module, flat_function, known)
+    if flat_function is None or roots is None:  # its parameters are not those of the source
+        return _Suggestion(module, known, {}, given).text()
+    passed = {roots[a.index].index for a in flat_function.arguments if a.index in roots and a.type != T.PTR}
+    values = frozenset(passed if known.is_fortran else ())
+    return _Suggestion(module, known, touched(optimised, flat_function, roots), given, values).text()
 
 
 def _roots(module: Module, function: Function, known: Prototype) -> dict[int, Root] | None:
@@ -111,10 +108,13 @@ def _bytes_by_value(module: Module, node: MDValue) -> int:
 
 @dataclass
 class _Suggestion:
+    """`values` are the parameters of a Fortran procedure that are passed by value."""
+
     module: Module
     known: Prototype
     found: Mapping[Root, Touched]
     given: Given | None
+    values: frozenset[int] = frozenset()
     names: dict[Root, str] = field(default_factory=dict[Root, str])
     shapes: list[str] = field(default_factory=list[str])
     directions: list[str] = field(default_factory=list[str])
@@ -171,7 +171,7 @@ class _Suggestion:
         record = self._record_behind(node)
         if record is not None:
             self._collect_members(index, record, name, 0)
-        elif self._is_value(node):
+        elif self._is_value(index, node):
             self.names[Root(index)] = name
         else:
             self.names[Root(index, (0,))] = name
@@ -198,10 +198,12 @@ class _Suggestion:
         found = alternatives(self.module, node)
         return max(found, key=lambda members: max(m.offset + m.size for m in members), default=[])
 
-    def _is_value(self, node: MDValue) -> bool:
+    def _is_value(self, index: int, node: MDValue) -> bool:
         plain = plain_type(self.module, node)
-        if plain is None or plain.get("tag") == "DW_TAG_array_type" or self.known.is_fortran:
+        if plain is None or plain.get("tag") == "DW_TAG_array_type":
             return False
+        if self.known.is_fortran:
+            return index in self.values
         try:
             pointed_at(self.module, node)
         except KeyError:
@@ -212,7 +214,7 @@ class _Suggestion:
 
     def _parameter(self, index: int, node: MDValue, name: str) -> str:
         root = Root(index)
-        if self._is_value(node):
+        if self._is_value(index, node):
             record = composite_type(self.module, node)
             kind = self._structure(record, name, root) if record is not None else self._dtype(node)
             return f"{name}: {kind}"

@@ -164,6 +164,24 @@ def test_fortran() -> None:
     np.testing.assert_allclose(smooth(x), (x**2).sum(0))
 
 
+def test_fortran_parameters_by_value() -> None:
+    need("flang-22")
+    source = """
+    subroutine scaled(n, a, b, x, y)
+      integer, value :: n
+      real(8), value :: a
+      real(8), intent(in) :: b, x(n)
+      real(8), intent(out) :: y(n)
+      y = a * x + b
+    end subroutine"""
+    text = je.suggest_signature(source, "scaled", lang="fortran")
+    assert text == "n: i32, a: f64, b: f64[], x: f64[n], out y: f64[n]"
+    scaled = je.kernel(source, "scaled", lang="fortran")
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(scaled(2.0, 1.0, x), 2 * x + 1)
+    np.testing.assert_allclose(jax.grad(lambda a: scaled(a, 1.0, x).sum())(2.0), 3.0)
+
+
 def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
     """The result comes first, under its own name."""
     need("flang-22")
