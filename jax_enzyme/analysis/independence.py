@@ -434,20 +434,25 @@ class Independence(LoopSizes):
         return {c: a for c, a in found.items() if a in known}
 
     def _hindering_calls(self, loop: Loop, arenas: Container[Value]) -> str | None:
+        """A call of the program's is named rather than one that a derivative makes in front of it."""
+        of_a_derivative: str | None = None
         for block in loop.blocks:
             for instruction in block.instructions:
                 match instruction:
                     case I.CallBase() if instruction in arenas:
                         pass
                     case I.CallBase() if not is_harmless(instruction) and not self._is_within(instruction, loop):
-                        return f"it calls `{callee_name(instruction) or 'a pointer'}`"
+                        name = callee_name(instruction) or "a pointer"
+                        if not name.startswith(("je.", "je_")):
+                            return f"it calls `{name}`"
+                        of_a_derivative = of_a_derivative or f"it calls `{name}`"
                     case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
                         return f"it contains `{instruction.opcode}`"
                     case I.Load() | I.Store() if not I.is_plain(instruction):
                         return "it contains volatile or ordered accesses"
                     case _:
                         pass
-        return None
+        return of_a_derivative
 
     # -- memory
 
