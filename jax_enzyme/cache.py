@@ -111,6 +111,12 @@ class DiskCache:
                 return tempfile.TemporaryDirectory(prefix=".new-", dir=self.folder)
         return tempfile.TemporaryDirectory(prefix="jax_enzyme-")
 
+    def is_writable(self) -> bool:
+        """Whether what is put here is there later."""
+        with contextlib.suppress(OSError):
+            return self._is_ready() and os.access(self.folder or "", os.W_OK)
+        return False
+
     def _is_ready(self) -> bool:
         """Makes the folder where it is not there. Whether it may be used; OSError where it cannot be made."""
         if self.folder is None:

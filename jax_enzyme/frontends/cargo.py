@@ -22,7 +22,7 @@ from jax_enzyme.frontends.source import Source
 from jax_enzyme.working import working
 
 MANIFEST = "Cargo.toml"
-_FORMAT = "1"
+_FORMAT = "2"
 """Changes whenever the same crate would give other IR for a reason that is not in the key."""
 _OF_CARGO = ("--features", "-F", "--no-default-features", "--all-features", "--package", "-p", "--locked", "--config")
 _OF_A_PACKAGE = ("--package", "-p")

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from jax_enzyme.analysis.tbaa import draw_no_conclusions
@@ -22,6 +23,7 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import LIST_HEADERS
 from jax_enzyme.frontends.launch_brackets import joined
 from jax_enzyme.frontends.llvm import read_ir
+from jax_enzyme.frontends.read_ahead import included, read_ahead
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.system_headers import system_headers
 from jax_enzyme.ir import instructions as I
@@ -32,16 +34,16 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.own_sources import own_digest
 
-_INCLUDE = Path(__file__).parent / "cuda_include"
+_INCLUDE, _FIRST = Path(__file__).parent / "cuda_include", "jax_enzyme_cuda.h"
 # Complex products and quotients as Thrust has them, without a search for infinities in what is not a number.
 _DEVICE = ("--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-feature=+ptx80", "-fcomplex-arithmetic=improved")
 _HOST = ("--cuda-host-only",)
 _RELOCATABLE = "-fgpu-rdc"
-_EXTERNAL = re.compile(r"__(?:intern|static)__[0-9a-f]{16}\b")
-"""What stands behind the name of a static kernel then: a number of the file."""
+_EXTERNAL = re.compile(r"__(?:intern|static)__[0-9a-f]{1,16}\b")
+"""What stands behind the name of a static kernel then: a number of the file, without zeros in front."""
 _READ = (
     "--cuda-path=/nonexistent", "-nocudainc", "-nocudalib", "-Xclang", "-target-sdk-version=12.9", "-std=c++17",
-    "-include", "jax_enzyme_cuda.h", "-iquote", ".", "{flags}", "-nostdinc", "-isystem", str(_INCLUDE), "{system}",
+    "{ahead}", "-iquote", ".", "{flags}", "-nostdinc", "-isystem", str(_INCLUDE), "{system}",
     "-O2",
 )  # fmt: skip
 _READ_TOOLKIT = (
@@ -123,6 +125,9 @@ def _compiled_by(source: Source, flags: Sequence[str], side: Sequence[str]) -> s
         raise CompileError("a Python function is compiled for a signature", source.name, "pass it to je.kernel")
     zig = toolchain.zig()
     read = ("clang", "-x", "cuda", *side, *_reading(flags))
+    write = (*LIST_HEADERS, *_WRITE)
+    # With a user's flags headers may be others.
+    ahead = partial(included, _FIRST) if flags else partial(read_ahead, zig, (*read, *write), _FIRST, source.lang)
     named = source if source.path is not None else replace(source, name="kernel.cu")
     text, given = joined(source.text), dict[str, bytes]()
     if text != source.text and source.path is not None:
@@ -130,7 +135,7 @@ def _compiled_by(source: Source, flags: Sequence[str], side: Sequence[str]) -> s
         read = (*read, "-ivfsoverlay", f"{{folder}}/{_OVERLAY}")
     elif text != source.text:
         named = replace(named, contents=text.encode())
-    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE))
+    recipe = toolchain.Recipe(zig, (*read, *write), ahead=ahead)
     return _as_meant(toolchain.compile_beside(named, recipe, flags, given, ())[0])
 
 

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from jax_enzyme.cache import DiskCache, digest
@@ -21,7 +22,8 @@ from jax_enzyme.frontends.processes import run
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.working import LOG, working
 
-_FORMAT = "4"
+CACHE = "ir"
+_FORMAT = "5"
 """Changes whenever the same source would give other IR for a reason that is not in the key."""
 
 _HEADER_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
@@ -60,6 +62,20 @@ def program(names: tuple[str, ...], purpose: str, remedy: str) -> Tool:
     raise CompileError(f"no compiler for {purpose}: {' or '.join(names)} is not on the path", None, remedy)
 
 
+Files = Mapping[str, bytes]
+"""Contents by name, of files that compilers write for one another."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a compiler is told of headers that come before a source: words, the files in its folder that they name, and
+    the headers that these were made of."""
+
+    words: tuple[str, ...]
+    files: Files
+    reads: Sequence[str]
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How to call a compiler. Words of `compile` may hold `{source}`, `{folder}` (a temporary one) and `{output}`, the
@@ -69,7 +85,8 @@ class Recipe:
     Where no word has `{output}`, it writes no IR, which is empty then.
 
     `finish` does to the IR what is left to do, and `version` says in which way. `keeps` is the suffix of files that the
-    compiler writes besides into `{folder}`.
+    compiler writes besides into `{folder}`. `ahead` makes what the word `{ahead}` stands for, where something has to be
+    compiled; the IR does not depend on that.
     """
 
     tool: Tool
@@ -77,10 +94,7 @@ class Recipe:
     finish: Callable[[str], str] | None = None
     version: str = ""
     keeps: str | None = None
-
-
-Files = Mapping[str, bytes]
-"""Contents by name, of files that compilers write for one another."""
+    ahead: Callable[[], Ahead] | None = None
 
 
 def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str]) -> str:
@@ -94,7 +108,7 @@ def compile_beside(
     """The same with the files that the compiler finds in its folder, and with those that it `keeps` there. `reads` are
     files that go into the IR besides those that the recipe lists, None where nobody knows: nothing is cached then."""
     cacheable = reads is not None
-    cache = DiskCache.named("ir")
+    cache = DiskCache.named(CACHE)
     environment = [f"{name}={os.environ.get(name, '')}" for name in _HEADER_VARIABLES]
     words = (recipe.tool.version, *recipe.tool.command, *recipe.compile, recipe.version, *flags, *environment)
     beside = [part for name, contents in sorted(given.items()) for part in (name, contents)]
@@ -113,20 +127,23 @@ def compile_beside(
         if path is None or source.part:
             path = folder / Path(source.name).name
             path.write_bytes(source.contents)
-        for file, contents in given.items():
+        ahead = Ahead((), {}, ()) if recipe.ahead is None else recipe.ahead()
+        for file, contents in (*given.items(), *ahead.files.items()):
             (folder / file).write_bytes(contents)
-        output, rule, listed = folder / "output.ll", folder / "output.d", folder / "output.headers"
-        places = {"source": path, "output": output, "folder": folder, "dependencies": rule, "headers": listed}
+        output, rule, listing = folder / "output.ll", folder / "output.d", folder / "output.headers"
+        places = {"source": path, "output": output, "folder": folder, "dependencies": rule, "headers": listing}
         words = [*recipe.tool.command]
+        several = {"{flags}": flags, "{ahead}": [word.format(**places) for word in ahead.words]}
         for word in recipe.compile:
-            words.extend(flags if word == "{flags}" else [word.format(**places)])
+            words.extend(several[word] if word in several else [word.format(**places)])
         _run(source, words, folder)
         writes = any("{output}" in word for word in recipe.compile)
         ir = portable(_without_folder(output.read_text(), folder)) if writes else ""
         headers = [
             *(os.path.abspath(name) for name in dependencies(rule) if name != str(path)),
-            *_listed(listed),
+            *_read(listing),
             *(reads or ()),
+            *ahead.reads,
         ]
         kept: dict[str, bytes] = {}
         if recipe.keeps is not None:
@@ -200,10 +217,14 @@ def dependencies(rule: Path) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _listed(file: Path) -> list[str]:
+def listed(text: str) -> list[str]:
     """The files that a list has, one a line, each once."""
+    return [os.path.abspath(name) for name in dict.fromkeys(text.splitlines())]
+
+
+def _read(listing: Path) -> list[str]:
     try:
-        return [os.path.abspath(name) for name in dict.fromkeys(file.read_text().splitlines())]
+        return listed(listing.read_text())
     except OSError:
         return []
 
@@ -218,14 +239,16 @@ def _file_digest(path: str) -> str:
 def pack(ir: str, headers: Sequence[str], kept: Files) -> bytes:
     """The entry of a cache: IR, the files that go into it, and those that were written beside it."""
     manifest = [[path, _file_digest(path)] for path in headers]
-    files = {name: contents.decode("latin-1") for name, contents in kept.items()}
-    return json.dumps([manifest, files]).encode() + b"\n" + ir.encode()
+    sizes = [[name, len(contents)] for name, contents in kept.items()]
+    return b"".join((json.dumps([manifest, sizes]).encode(), b"\n", *kept.values(), ir.encode()))
 
 
 def unpack(entry: bytes) -> tuple[str, Files] | None:
     """The IR of an entry and the files beside it, or None if a header that went into it is not what it was."""
-    head, _, ir = entry.partition(b"\n")
-    manifest, files = json.loads(head)
+    head, _, contents = entry.partition(b"\n")
+    manifest, sizes = json.loads(head)
     if any(_file_digest(path) != known for path, known in manifest):
         return None
-    return ir.decode(), {name: text.encode("latin-1") for name, text in files.items()}
+    *ends, behind = accumulate((size for _, size in sizes), initial=0)
+    files = {name: contents[at : at + size] for at, (name, size) in zip(ends, sizes, strict=True)}
+    return contents[behind:].decode(), files

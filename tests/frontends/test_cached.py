@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends import load, toolchain
+from jax_enzyme.frontends import cuda, load, toolchain
+from jax_enzyme.frontends.clang import LIST_HEADERS
+from jax_enzyme.frontends.read_ahead import read_ahead
+from jax_enzyme.frontends.source import Source
 
 
 @pytest.fixture
@@ -55,6 +60,42 @@ def test_headers_next_to_inline_source(tmp_path: Path, monkeypatch: pytest.Monke
     assert "9.700000e+01" in load(text, lang="c").ir
     monkeypatch.chdir(tmp_path / "b")
     assert "9.800000e+01" in load(text, lang="c").ir
+
+
+def test_headers_that_are_read_ahead(tmp_path: Path, runs: mock.Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read once for all sources, until they say something else, and for each where nothing can be kept."""
+    header = tmp_path / "all.h"
+    zig, place = toolchain.zig(), ("-isystem", str(tmp_path))
+    words = ("clang", "-x", "c++", *place, "{ahead}", "-S", "-emit-llvm", *LIST_HEADERS, "{source}", "-o", "{output}")
+    recipe = toolchain.Recipe(zig, words, ahead=partial(read_ahead, zig, words, "all.h", "c++"))
+
+    def compiled(name: str) -> tuple[str, list[str]]:
+        """The IR, and the ways in which clang came to know the header."""
+        runs.reset_mock()
+        source = Source("c++", "k.cpp", f'#include <all.h>\nextern "C" double {name}() {{ return factor; }}'.encode())
+        ir = toolchain.compile_cached(source, recipe, ())
+        ways = ("-emit-pch", "-include-pch", "-include")
+        return ir, [way for call in runs.call_args_list for way in ways if way in call.args[0]]
+
+    header.write_text("#pragma once\nconst double factor = 2.0;\n")
+    ir, ways = compiled("first")
+    assert "2.000000e+00" in ir
+    assert ways == ["-emit-pch", "-include-pch"]
+    os.utime(header, (1, 1))  # the same, installed again
+    assert compiled("second")[1] == ["-include-pch"]
+    assert compiled("second")[1] == []
+    header.write_text("#pragma once\nconst double factor = 3.0;\n")
+    for name in ("second", "third"):
+        assert "3.000000e+00" in compiled(name)[0]
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
+    assert compiled("first")[1] == ["-include"]
+
+
+def test_numbers_in_names_of_static_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clang writes them without zeros in front."""
+    ir = "define ptx_kernel void @k__intern__251e2aee3ca19fe() {\n  ret void\n}\n"
+    monkeypatch.setattr(toolchain, "compile_beside", mock.Mock(return_value=(ir, {})))
+    assert " @k()" in cuda.compile_cuda(Source("cuda", "k.cu", b""), ())
 
 
 def test_names_with_spaces(tmp_path: Path, runs: mock.Mock) -> None:
