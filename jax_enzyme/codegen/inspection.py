@@ -15,6 +15,7 @@ from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
 from jax_enzyme.ad.shortcuts import ExactComparison, General
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.objects import called_routine
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.gpu.inspection import GpuReport, gpu_report
 from jax_enzyme.codegen.object import entry_module
@@ -22,6 +23,7 @@ from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.display import pages, pictures
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Module, declared_name
@@ -324,9 +326,9 @@ def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
             name = declared_name(call)
             if name and name not in seen:
                 seen.add(name)
-                if effect(name) is not Effect.IGNORED:
+                if isinstance(call, I.CallBase) and effect(name) is not Effect.IGNORED:
                     rule = rule_of(call, rules)
-                    verdict = _verdict(name) if rule is None else rule.kind.value
+                    verdict = _verdict(call, name) if rule is None else rule.kind.value
                     if rule is not None and rule.refusal is not None:
                         verdict = rule.refusal.cause
                     if name in ruled:
@@ -334,9 +336,11 @@ def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
                     yield LibraryCall(name, location(module, call) or NOWHERE, verdict)
 
 
-def _verdict(name: str) -> str:
+def _verdict(call: I.CallBase, name: str) -> str:
     found = effect(name)
-    return "no rule" if found is None else found.name.lower().replace("_", " ")
+    if found is None:
+        return "no rule" if called_routine(call) is None else "a routine's rule"
+    return found.name.lower().replace("_", " ")
 
 
 def _reverse_sections(reverse: ReverseReport) -> Iterator[tuple[str, list[str]]]:

@@ -416,10 +416,12 @@ def check_threads(processes: Processes) -> None:
     """Two threads may run a kernel that calls MPI, and its gradient, where two are named; loops that call MPI, one."""
     x = np.linspace(0.2, 1.0, N)
     both, alone = (processes.kernel("rows", threads=threads) for threads in (2, 1))
-    loops = both.inspect(x).loops
+    report = both.inspect(x)
+    loops = report.loops
     primal = [verdict.partition(": ")[2] for which, verdict in loops if which == "primal"]
     assert primal == ["on several threads", "on one thread: it calls `MPI_Sendrecv`"], primal
     assert not any("calls `je" in verdict for _, verdict in loops), loops
+    assert "no rule" not in {call.verdict for call in report.calls}, report.calls
     np.testing.assert_array_equal(both(x), alone(x))
     np.testing.assert_array_equal(jax.jacrev(both)(x), jax.jacrev(alone)(x))
 
