@@ -407,7 +407,7 @@ class PointsTo:
             return found
         pointer = access.operands[0]
         targets = self.targets(pointer)
-        if isinstance(access, I.Load) and self._named.is_short(access) and not any(map(self._is_mixed, targets)):
+        if isinstance(access, I.Load) and self._named.is_no_pointer(access) and not any(map(self._is_mixed, targets)):
             return found
         if isinstance(access, I.Load) and self._named.is_called_one(access):
             new = dict.fromkeys(item for item in targets if self._may_be_read_as_integer(item, targets[item]))

@@ -1,7 +1,8 @@
 """Integers of 64 bits that are no addresses, whatever lies where they are loaded: those that a program's source calls
 integers (`long` by its TBAA), and that are only counted, compared and indexed with.
 
-What goes on, to memory, to a call or into a pointer, may be an address all the same: `slots[j] = slots[i]`.
+What goes on, to memory, to a call or into a pointer, may be an address all the same: `slots[j] = slots[i]`. What the
+source calls a floating-point number, or a shorter integer, has no part of one where all pointers were stored as such.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ class NamedIntegers:
         return kind == T.I1 or (is_nameless and load.operands[0] in self._addresses)
 
     @remembered
-    def is_short(self, load: I.Load) -> bool:
-        """Whether the source calls what is loaded an integer, and it is shorter than a pointer."""
-        is_short = isinstance(load.type, T.IntType) and load.type.bits < T.I64.bits
-        return is_short and accessed_type(self._module, load) == T.I1
+    def is_no_pointer(self, load: I.Load) -> bool:
+        """Whether the source calls what is loaded a floating-point number, or an integer that is shorter than a
+        pointer."""
+        kind = accessed_type(self._module, load)
+        if isinstance(load.type, T.IntType):
+            return kind == T.I1 and load.type.bits < T.I64.bits
+        return kind == load.type and isinstance(kind, T.FloatType)
 
     @cached_property
     def _addresses(self) -> frozenset[Value]:
