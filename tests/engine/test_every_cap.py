@@ -161,6 +161,7 @@ ELSEWHERE = {
     "transform.sanitize.hoisting:_MOST_UNROLLED": _SPEED,
     "transform.sanitize.versions:_MOST_INSTRUCTIONS": _SPEED,
     "transform.shared_loops:_MOST_GRAINS": _SPEED,
+    "transform.lower_calls:_LONGEST_PATH": "Linux takes none that is longer",
     "transform.source_types:_DEPTH": "nothing is said against a signature then",
 }
 
