@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from jax_enzyme.analysis.objects import named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
@@ -11,14 +13,19 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantNull, Value
 from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
 
-PLACE = T.StructType((T.I64, T.PTR, T.PTR))
-"""The status, the exception that is on its way, and the handler that began last: of an exception that was caught, its
-number, its address and the handler around it."""
-_PLACE_BYTES = 24
+PLACE = T.StructType((T.I64, T.PTR, T.PTR, T.I64))
+"""The status, the exception that is on its way, the handler that began last, and how many exceptions are on their way
+(a destructor may throw and catch one). Of an exception that was caught its number, its address and the handler around
+it."""
+_PLACE_BYTES = 32
+UNCAUGHT = frozenset(("_ZSt18uncaught_exceptionv", "_ZSt19uncaught_exceptionsv"))
+"""Functions that say whether exceptions are on their way, and how many."""
+STANDARD_OBJECT = re.compile(r"_ZNSt\d+\w*(error|exception|argument|range|alloc|length|cast)(B\w+)?[CD][012]E")
+"""Functions that make or end standard exceptions."""
 _UNTRUE = ("memory(", "noreturn", "speculatable", "allocsize", "allockind", '"alloc-family"', "returned")
 
 
@@ -40,6 +47,9 @@ class Failures:
                     if found.code is None:
                         text = describe(module, found, function, callers, _constructed_with(function, found))
                         self.numbers[instruction] = add_message(module, text)
+        called = {callee_name(i) for f in self.functions for i in f.instructions()}
+        self.rethrows = "__cxa_rethrow" in called
+        self.are_counted = not UNCAUGHT.isdisjoint(called) and any(s.kind == EXCEPTION for s in self.sites.values())
         self.failing: set[Function] = set()
         self.throwing: set[Function] = set()
         self._find_failing()
@@ -50,13 +60,38 @@ class Failures:
         }
         self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
         self.handlers_look = any(map(_looks_at_exception, self.functions))
+        self.pointers = [
+            n for n, thrown in self.thrown_types.items() if thrown is not None and thrown.startswith("_ZTIP")
+        ]
+        self.destructors = {n: ends for call, n in self.numbers.items() if (ends := _destructor(call)) is not None}
+        self.objects_live = self.handlers_look or bool(self.destructors)
         self.asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
-        self.rethrows = any(callee_name(i) == "__cxa_rethrow" for f in self.functions for i in f.instructions())
         self._taken = address_taken(module)
 
+    @cached_property
+    def destroy(self) -> Function:
+        """The function that ends the exception of a number, at an address: by its destructor, if it has one."""
+        number, exception = Argument(T.I64, name="number"), Argument(T.PTR, name="exception", index=1)
+        kind = T.FunctionType(T.VOID, (T.I64, T.PTR))
+        name = _fresh(self.module, "je.destroy.exception")
+        made = Function(T.PTR, kind, [number, exception], prefix=("internal",), name=name)
+        at = Builder(BasicBlock())
+        made.blocks.append(at.block)
+        for known, destructor in self.destructors.items():
+            end, rest = BasicBlock(), BasicBlock()
+            at.cond_br(at.icmp("eq", number, const_int(T.I64, known)), end, rest)
+            Builder(end).call(destructor, [exception])
+            Builder(end).br(rest)
+            made.blocks += [end, rest]
+            at = Builder(rest)
+        at.ret(None)
+        self.module.functions[name] = made
+        return made
+
     def _find_failing(self) -> None:
-        """The functions that may fail, and those that may throw: by themselves, or by what they call. Landing pads of
-        what never throws do not count: they hold many a call of `std::terminate`."""
+        """The functions that may fail, or ask how many exceptions are on their way, and those that may throw: by
+        themselves, or by what they call. Landing pads of what never throws do not count: they hold many a call of
+        `std::terminate`."""
         changed = True
         while changed:
             changed = False
@@ -64,7 +99,8 @@ class Failures:
                 for instruction in self._live(function):
                     found = self.sites.get(instruction)
                     callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-                    if function not in self.failing and (found is not None or callee in self.failing):
+                    asks = self.are_counted and callee_name(instruction) in UNCAUGHT
+                    if function not in self.failing and (found is not None or asks or callee in self.failing):
                         self.failing.add(function)
                         changed = True
                     throws = found.kind == EXCEPTION if found is not None else callee in self.throwing
@@ -129,6 +165,7 @@ def new_place(builder: Builder) -> Value:
     builder.store(const_int(T.I64, 0), made, 8)
     for offset in (8, 16):
         builder.store(ConstantNull(T.PTR), builder.offset(made, offset), 8)
+    builder.store(const_int(T.I64, 0), builder.offset(made, 24), 8)
     return made
 
 
@@ -167,6 +204,28 @@ def _constructed_with(function: Function, found: Site) -> str | None:
                 if text:
                     return text
     return None
+
+
+def _destructor(call: I.Instruction) -> Function | None:
+    """What ends the object that a call throws, if it does more than to end a standard exception."""
+    if callee_name(call) != "__cxa_throw" or not isinstance(call, I.CallBase):
+        return None
+    found = call.arguments[2]
+    if not isinstance(found, Function):
+        return None
+    return found if any(_matters_in_end(i, found.arguments[0]) for i in found.instructions()) else None
+
+
+def _matters_in_end(instruction: I.Instruction, object_: Value) -> bool:
+    match instruction:
+        case I.GetElementPtr() | I.Return() | I.Unreachable():
+            return False
+        case I.Store(operands=[Constant(), pointer]):  # its table of functions
+            return pointer is not object_
+        case I.CallBase():
+            return not STANDARD_OBJECT.match(callee_name(instruction) or "")
+        case _:
+            return True
 
 
 def _looks_at_exception(function: Function) -> bool:

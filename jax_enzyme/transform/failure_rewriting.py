@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from jax_enzyme.ir import instructions as I
@@ -12,7 +11,15 @@ from jax_enzyme.ir.module import Function, callee_of, declared_callee
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.exceptions import clause_type, handler_depths, is_kind_of
-from jax_enzyme.transform.failing import PLACE, Failures, behind_the_place, new_place, stays_true
+from jax_enzyme.transform.failing import (
+    PLACE,
+    STANDARD_OBJECT,
+    UNCAUGHT,
+    Failures,
+    behind_the_place,
+    new_place,
+    stays_true,
+)
 from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, Site
 from jax_enzyme.transform.rewriting import (
     call_like,
@@ -27,7 +34,6 @@ from jax_enzyme.transform.rewriting import (
 )
 
 _TAILS = frozenset(("tail", "musttail"))
-_STANDARD_OBJECT = re.compile(r"_ZNSt\d+\w*(error|exception|argument|range|alloc|length|cast)(B\w+)?[CD][012]E")
 
 
 class Rewriter:
@@ -54,7 +60,7 @@ class Rewriter:
             self._place = new_place(self._prologue)
         elif not self._is_root and function in self._failures.twins.values():
             self._place = function.arguments[0]
-        if self._are_counted:
+        if self._are_noted:
             self._depths = handler_depths(function)
         for block in list(function.blocks):
             self._rewrite(block)
@@ -106,7 +112,8 @@ class Rewriter:
         builder.store(self._status(builder, found, instruction), self._place, 8)
         unwind: BasicBlock | None = None
         if found.kind == EXCEPTION:
-            thrown = found.thrown_object if self._failures.handlers_look else None
+            self._count(builder, 1)
+            thrown = found.thrown_object if self._failures.objects_live else None
             if found.call.callee.name == "__cxa_rethrow":
                 thrown = builder.load(T.PTR, builder.offset(self._caught(builder), 8), 8)
             builder.store(thrown or ConstantNull(T.PTR), builder.offset(self._place, 8), 8)
@@ -229,10 +236,15 @@ class Rewriter:
             case "__cxa_get_exception_ptr":
                 result = call.arguments[0]
             case "__cxa_begin_catch":
-                result = call.arguments[0]
+                result = self._caught_object(builder, call.arguments[0])
+                self._count(builder, -1)
                 self._begin_catch(builder, call)
             case "__cxa_end_catch":
                 self._end_catch(builder, call)
+            case name if name in UNCAUGHT and self._place is not None:
+                number = builder.load(T.I64, builder.offset(self._place, 24), 8)
+                some = builder.icmp("ne", number, const_int(T.I64, 0))
+                result = some if call.type == T.I1 else builder.cast("trunc", number, call.type)
             case name if name.startswith("llvm.eh.typeid.for"):
                 result = const_int(T.I32, self._type_number(clause_type(call.arguments[0])))
             case name if self._is_of_no_matter(name, call):
@@ -251,13 +263,13 @@ class Rewriter:
     def _is_of_no_matter(self, name: str, call: I.CallBase) -> bool:
         """Does a call make or end a standard exception that nobody asks for anything?"""
         return (
-            bool(_STANDARD_OBJECT.match(name)) and call.type == T.VOID and not self._failures.matters(call.arguments[0])
+            bool(STANDARD_OBJECT.match(name)) and call.type == T.VOID and not self._failures.matters(call.arguments[0])
         )
 
     def _exception_memory(self, builder: Builder, call: I.CallBase) -> Value:
         """An exception that no handler looks at is a local variable; others live as long as they are on their way."""
         size = int_value(call.arguments[0])
-        if self._failures.handlers_look or size is None:
+        if self._failures.objects_live or size is None:
             return self._declarations.memory(builder, "malloc", *call.arguments)
         return self._prologue.alloca(T.ArrayType(max(size, 1), T.I8), align=16)
 
@@ -271,9 +283,9 @@ class Rewriter:
         return -1 - self._types.index(name)
 
     @property
-    def _are_counted(self) -> bool:
+    def _are_noted(self) -> bool:
         """Whether anything depends on which exceptions are caught: which memory is freed, or what is thrown again."""
-        return self._place is not None and (self._failures.handlers_look or self._failures.rethrows)
+        return self._place is not None and (self._failures.objects_live or self._failures.rethrows)
 
     def _landed_place(self) -> Value:
         """The number of the exception that came last to a landing pad."""
@@ -290,24 +302,47 @@ class Rewriter:
 
     def _begin_catch(self, builder: Builder, call: I.CallBase) -> None:
         """A handler has number and address of its exception, and the handler that it is in."""
-        if not self._are_counted:
+        if not self._are_noted:
             return
         handler = self._handler(self._depths.get(call, call))
         builder.store(call.arguments[0], builder.offset(handler, 8), 8)
+        builder.store(builder.load(T.I64, self._landed_place(), 8), handler, 8)
         if self._failures.rethrows:
-            builder.store(builder.load(T.I64, self._landed_place(), 8), handler, 8)
             builder.store(builder.load(T.PTR, self._caught_place(builder), 8), builder.offset(handler, 16), 8)
             builder.store(handler, self._caught_place(builder), 8)
 
     def _end_catch(self, builder: Builder, call: I.CallBase) -> None:
         """Exceptions that may be thrown again, and those of which it is not known which this is, are not freed."""
-        if not self._are_counted:
+        if not self._are_noted:
             return
         if self._failures.rethrows:
             around = builder.offset(builder.load(T.PTR, self._caught_place(builder), 8), 16)
             builder.store(builder.load(T.PTR, around, 8), self._caught_place(builder), 8)
         elif (depth := self._depths.get(call)) is not None:
-            self._free(builder, builder.load(T.PTR, builder.offset(self._handler(depth - 1), 8), 8))
+            handler = self._handler(depth - 1)
+            exception = builder.load(T.PTR, builder.offset(handler, 8), 8)
+            if self._failures.destructors:
+                builder.call(self._failures.destroy, [builder.load(T.I64, handler, 8), exception])
+            self._free(builder, exception)
+
+    def _count(self, builder: Builder, change: int) -> None:
+        """Notes that so many exceptions more are on their way."""
+        if self._failures.are_counted and self._place is not None:
+            place = builder.offset(self._place, 24)
+            number = builder.load(T.I64, place, 8)
+            builder.store(builder.binary("add", number, const_int(T.I64, change)), place, 8)
+
+    def _caught_object(self, builder: Builder, exception: Value) -> Value:
+        """What a handler is given: the exception's address; of a pointer that was thrown, the pointer."""
+        if not self._failures.pointers or self._place is None:
+            return exception
+        number, is_pointer = builder.load(T.I64, self._landed_place(), 8), const_int(T.I1, 0)
+        for known in self._failures.pointers:
+            is_pointer = builder.binary("or", is_pointer, builder.icmp("eq", number, const_int(T.I64, known)))
+        nowhere = self._prologue.alloca(T.PTR, align=8)
+        self._prologue.store(ConstantNull(T.PTR), nowhere, 8)
+        pointer = builder.load(T.PTR, builder.select(is_pointer, exception, nowhere), 8)
+        return builder.select(is_pointer, pointer, exception)
 
     def _handler(self, key: int | I.Instruction) -> Value:
         """Where a handler is noted: one place for all that are in as many others, which become registers."""
@@ -318,7 +353,7 @@ class Rewriter:
 
     def _free(self, builder: Builder, exception: Value) -> None:
         """Exceptions that no handler looks at are local variables."""
-        if self._failures.handlers_look:
+        if self._failures.objects_live:
             self._declarations.memory(builder, "free", exception)
 
     def _caught(self, builder: Builder) -> Value:

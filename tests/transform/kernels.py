@@ -117,6 +117,39 @@ extern "C" double f(int n, const double *x) {
     return s;
 }
 """
+_EXCEPTION_OBJECTS = """
+#include <exception>
+static double ends;
+struct Copied {
+    double v;
+    Copied(double v) : v(v) {}
+    Copied(const Copied &other) : v(1.5 * other.v) { ends += 1; }
+    ~Copied() { ends += 0.25 * v; }
+};
+struct Plain { double v; };
+struct Guard {
+    double &r, by;
+    ~Guard() { r = r * by + std::uncaught_exceptions(); }
+};
+extern "C" double f(int n, const double *x) {
+    Plain pool[4];
+    double s = 0;
+    for (int i = 0; i < n; i++) {
+        ends = 0;
+        try {
+            Guard guard{s, x[i]};
+            if (i == 0) throw &(pool[i] = Plain{x[i] * x[i]});
+            if (i == 1) { Copied c(x[i] * x[i]); throw c; }
+            if (i == 2) throw "negative";
+            s += x[i];
+        } catch (Plain *p) { s += p->v * x[i]; } catch (Copied c) { s += c.v; } catch (const char *text) {
+            s += text[3] == 'a' ? 7 * x[i] : 0;
+        }
+        s += ends;
+    }
+    return s;
+}
+"""
 _RUST = """
 #[no_mangle] pub extern "C" fn f(n: i32, x: *const f64) -> f64 {
     let v = unsafe { std::slice::from_raw_parts(x, n as usize) };
@@ -399,6 +432,7 @@ KERNELS = (
     Kernel("rethrown_not", "c++", _RETHROWN, (1.0, 5.0, 0.5, 0.3)),
     Kernel("rethrown", "c++", _RETHROWN, (1.0, 50.0, 0.5, 0.3), fails=(4, 256)),
     Kernel("thrown_in_handlers", "c++", _HANDLERS),
+    Kernel("objects_that_are_thrown", "c++", _EXCEPTION_OBJECTS),
     Kernel("rethrown_behind_another", "c++", _RETHROWN_OUTER),
     Kernel("rust", "rust", _RUST),
     Kernel("rust_panics", "rust", _RUST, (1.0, 2.0, -7.0, 3.0), fails=(4, 256), says="Rust panic: too small"),
