@@ -10,7 +10,9 @@ a second time. Whether headers are what they were is seen as for all else that t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from jax_enzyme.cache import DiskCache
 from jax_enzyme.errors import CompileError
@@ -31,10 +33,16 @@ def read_ahead(tool: Tool, words: Sequence[str], header: str, lang: str) -> Ahea
     """What stands for a header in front of a source that the words of a recipe compile, without flags of a user."""
     if not DiskCache.named(CACHE).is_writable():
         return included(header)
-    own = [word.replace("{output}", f"{{folder}}/{_STATE}") for word in words if word not in ("{flags}", "{ahead}")]
+    ahead = included(header)
+    stands_for = {"{ahead}": ahead.words, "{flags}": (), "{output}": (f"{{folder}}/{_STATE}",)}
+    own = [part for word in words for part in stands_for.get(word, (word,))]
     try:
-        source = Source(lang, "ahead.cu", f'#include "{header}"\n'.encode())
-        made = compile_beside(source, Recipe(tool, (*own, *_WRITE), keeps=".headers"), (), {}, ())[1]
+        made = compile_beside(_nothing(lang, header), Recipe(tool, (*own, *_WRITE), keeps=".headers"), (), {}, ())[1]
     except CompileError:  # told of the user's source
-        return included(header)
+        return ahead
     return Ahead(_READ, {_STATE: made[_STATE]}, listed(made[_LIST].decode()))
+
+
+def _nothing(lang: str, name: str) -> Source:
+    """A source that is still there when clang tells of an error: it opens it where what it tells is about headers."""
+    return Source(lang, name, path=Path(os.devnull))

@@ -80,7 +80,7 @@ def test_headers_that_are_read_ahead(tmp_path: Path, runs: mock.Mock, monkeypatc
     header.write_text("#pragma once\nconst double factor = 2.0;\n")
     ir, ways = compiled("first")
     assert "2.000000e+00" in ir
-    assert ways == ["-emit-pch", "-include-pch"]
+    assert ways == ["-emit-pch", "-include", "-include-pch"]
     os.utime(header, (1, 1))  # the same, installed again
     assert compiled("second")[1] == ["-include-pch"]
     assert compiled("second")[1] == []
@@ -89,6 +89,14 @@ def test_headers_that_are_read_ahead(tmp_path: Path, runs: mock.Mock, monkeypatc
         assert "3.000000e+00" in compiled(name)[0]
     monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
     assert compiled("first")[1] == ["-include"]
+
+
+def test_errors_about_headers_that_are_read_ahead() -> None:
+    """Clang opens the source that the headers were read for, to say where they are from."""
+    source = Source("cuda", "k.cu", b'__global__ void k(double *x) { x[0] = sqrt("a"); }')
+    with pytest.raises(CompileError, match="note: candidate function not viable") as failed:
+        cuda.compile_cuda(source, ())
+    assert failed.value.place == "kernel.cu:1:39"
 
 
 def test_numbers_in_names_of_static_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
