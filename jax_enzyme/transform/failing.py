@@ -14,6 +14,7 @@ from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantNull, Value
+from jax_enzyme.transform.exception_objects import ExceptionObjects, fresh_name
 from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
 
@@ -69,24 +70,13 @@ class Failures:
         self._taken = address_taken(module)
 
     @cached_property
-    def destroy(self) -> Function:
-        """The function that ends the exception of a number, at an address: by its destructor, if it has one."""
-        number, exception = Argument(T.I64, name="number"), Argument(T.PTR, name="exception", index=1)
-        kind = T.FunctionType(T.VOID, (T.I64, T.PTR))
-        name = _fresh(self.module, "je.destroy.exception")
-        made = Function(T.PTR, kind, [number, exception], prefix=("internal",), name=name)
-        at = Builder(BasicBlock())
-        made.blocks.append(at.block)
-        for known, destructor in self.destructors.items():
-            end, rest = BasicBlock(), BasicBlock()
-            at.cond_br(at.icmp("eq", number, const_int(T.I64, known)), end, rest)
-            Builder(end).call(destructor, [exception])
-            Builder(end).br(rest)
-            made.blocks += [end, rest]
-            at = Builder(rest)
-        at.ret(None)
-        self.module.functions[name] = made
-        return made
+    def objects(self) -> ExceptionObjects:
+        return ExceptionObjects(self.module, self.destructors, are_counted=self.rethrows)
+
+    def free(self, builder: Builder, exception: Value) -> None:
+        """Gives up the memory of an exception that is not thrown after all."""
+        if self.objects_live:
+            self.objects.free(builder, exception)
 
     def _find_failing(self) -> None:
         """The functions that may fail, or ask how many exceptions are on their way, and those that may throw: by
@@ -136,7 +126,7 @@ class Failures:
             take_place(self.module, source)
             return
         copies: dict[Value, Value] = {}
-        name = _fresh(self.module, f"{source.name}.failing")
+        name = fresh_name(self.module, f"{source.name}.failing")
         twin = clone_function(source, name, copies)
         self.module.functions[name] = twin
         _forget_debug(source)
@@ -148,14 +138,6 @@ class Failures:
                     self.numbers[new] = self.numbers[old]
         self.twins[source] = twin
         take_place(self.module, twin)
-
-
-def _fresh(module: Module, name: str) -> str:
-    number, found = 0, name
-    while module.symbol(found) is not None:
-        number += 1
-        found = f"{name}.{number}"
-    return found
 
 
 def new_place(builder: Builder) -> Value:

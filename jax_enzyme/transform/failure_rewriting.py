@@ -116,6 +116,8 @@ class Rewriter:
             thrown = found.thrown_object if self._failures.objects_live else None
             if found.call.callee.name == "__cxa_rethrow":
                 thrown = builder.load(T.PTR, builder.offset(self._caught(builder), 8), 8)
+                if self._failures.objects_live:
+                    builder.call(self._failures.objects.thrown_again, [thrown])
             builder.store(thrown or ConstantNull(T.PTR), builder.offset(self._place, 8), 8)
             unwind = instruction.targets[1] if isinstance(instruction, I.Invoke) else None
         for successor in terminator.successors:
@@ -232,7 +234,7 @@ class Rewriter:
             case "__cxa_allocate_exception":
                 result = self._exception_memory(builder, call)
             case "__cxa_free_exception":
-                self._free(builder, call.arguments[0])
+                self._failures.free(builder, call.arguments[0])
             case "__cxa_get_exception_ptr":
                 result = call.arguments[0]
             case "__cxa_begin_catch":
@@ -270,7 +272,7 @@ class Rewriter:
         """An exception that no handler looks at is a local variable; others live as long as they are on their way."""
         size = int_value(call.arguments[0])
         if self._failures.objects_live or size is None:
-            return self._declarations.memory(builder, "malloc", *call.arguments)
+            return self._failures.objects.allocate(builder, call.arguments[0])
         return self._prologue.alloca(T.ArrayType(max(size, 1), T.I8), align=16)
 
     # -- landing pads
@@ -310,20 +312,23 @@ class Rewriter:
         if self._failures.rethrows:
             builder.store(builder.load(T.PTR, self._caught_place(builder), 8), builder.offset(handler, 16), 8)
             builder.store(handler, self._caught_place(builder), 8)
+            if self._failures.objects_live:
+                builder.call(self._failures.objects.caught, [call.arguments[0]])
 
     def _end_catch(self, builder: Builder, call: I.CallBase) -> None:
-        """Exceptions that may be thrown again, and those of which it is not known which this is, are not freed."""
+        """An exception of which it is not known which it is, as nothing is thrown again, stays."""
         if not self._are_noted:
             return
         if self._failures.rethrows:
-            around = builder.offset(builder.load(T.PTR, self._caught_place(builder), 8), 16)
-            builder.store(builder.load(T.PTR, around, 8), self._caught_place(builder), 8)
+            handler = builder.load(T.PTR, self._caught_place(builder), 8)
+            builder.store(builder.load(T.PTR, builder.offset(handler, 16), 8), self._caught_place(builder), 8)
         elif (depth := self._depths.get(call)) is not None:
             handler = self._handler(depth - 1)
+        else:
+            return
+        if self._failures.objects_live:
             exception = builder.load(T.PTR, builder.offset(handler, 8), 8)
-            if self._failures.destructors:
-                builder.call(self._failures.destroy, [builder.load(T.I64, handler, 8), exception])
-            self._free(builder, exception)
+            self._failures.objects.leave(builder, builder.load(T.I64, handler, 8), exception)
 
     def _count(self, builder: Builder, change: int) -> None:
         """Notes that so many exceptions more are on their way."""
@@ -350,11 +355,6 @@ class Rewriter:
             self._handlers[key] = self._prologue.alloca(PLACE, align=8)
             self._handlers[key].name = "failure.caught"
         return self._handlers[key]
-
-    def _free(self, builder: Builder, exception: Value) -> None:
-        """Exceptions that no handler looks at are local variables."""
-        if self._failures.objects_live:
-            self._declarations.memory(builder, "free", exception)
 
     def _caught(self, builder: Builder) -> Value:
         """The handler that code is in, perhaps a caller's; where it is in none, a place whose status is none."""

@@ -103,17 +103,27 @@ extern "C" double f(int n, const double *x) {
 }
 """
 _RETHROWN_OUTER = """
-struct A { double v; };
+static double ended;
+struct A {
+    double v;
+    ~A() { ended += 0.25 * v; }
+};
 struct B { double v; };
+static double again(double x) { try { throw; } catch (A &a) { a.v += 1; return a.v * x; } }
 extern "C" double f(int n, const double *x) {
     double s = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        ended = 0;
         try {
             try { throw A{x[i] * x[i]}; } catch (A &a) {
                 try { if (i % 2) throw B{3 * x[i]}; } catch (B &b) { a.v += b.v; }
-                throw;
+                s += again(x[i]);
+                if (i < 3) throw;
+                s += ended;
             }
-        } catch (B &b) { s += 100 * b.v; } catch (A &a) { s += a.v * x[i]; }
+        } catch (B &b) { s += 100 * b.v; } catch (A &a) { s += a.v * x[i] + ended; }
+        s += ended;
+    }
     return s;
 }
 """
