@@ -607,6 +607,10 @@ class PointsTo:
                     self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._join(call, self._parts(call.type, call.operands[0]))
+            case Effect.THROW if callee_name(call) == "__cxa_allocate_exception":
+                self._join(call, {self._object("heap", call): START})
+            case Effect.THROW:  # what is thrown comes to handlers by ways that are not there yet
+                self._visit_unknown(call)
             case None if callee_name(call) == BORROW:
                 self._join(call, {self._object("tape", call): ANYWHERE})
                 self._add(self.objects[call], ANY, {self.objects[call]: ANYWHERE})

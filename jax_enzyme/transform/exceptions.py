@@ -1,20 +1,20 @@
 """C++ exceptions as values: which `catch` an exception of a known type arrives at, and which handlers are open where.
 
 Types are their `_ZTI...` globals. Where a type is defined in the module its bases are read from there, for the standard
-library's they are known; where nothing is known, an exception matches nothing but `catch (...)`.
+library's they are known. Where it is not known whether a handler takes an exception, the kernel fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
-from jax_enzyme.transform.class_hierarchy import defined_bases
+from jax_enzyme.transform.class_hierarchy import Base, defined_bases, tables
 
 _BASES = {
     "logic_error": "exception", "runtime_error": "exception", "bad_alloc": "exception", "bad_cast": "exception",
@@ -25,6 +25,7 @@ _BASES = {
     "bad_array_new_length": "bad_alloc", "bad_any_cast": "bad_cast",
     "bad_optional_access": "exception", "bad_variant_access": "exception",
 }  # fmt: skip
+_TYPE, _POINTER, _NULLPTR = "_ZTI", "_ZTIP", "_ZTIDn"
 _STANDARD = "_ZTISt"
 _CHANGES: Mapping[str | None, int] = {"__cxa_begin_catch": 1, "__cxa_end_catch": -1}
 _DIFFERS = -1
@@ -40,9 +41,72 @@ _OF_LIBCXX = {
 """Classes that libc++ has in its own namespace, and their bases."""
 
 
-def is_kind_of(module: Module, thrown: str, caught: str) -> bool:
-    """Whether an exception of the one type is certainly caught as the other, at the same address."""
-    return caught in reached([thrown], lambda name: _bases(module, name))
+class Answer(Enum):
+    """Where it is not an offset at which an exception is caught."""
+
+    PASSES = "the exception goes on to the next clause"
+    UNKNOWN = "nobody knows"
+
+
+def caught_at(module: Module, thrown: str | None, clause: str) -> int | Answer:
+    """Where in an object of a type, or from where a pointer leads on, there is what a `catch` of another type takes: at
+    its own start, or where a public base lies of which it has one ([except.handle] of the C++ standard)."""
+    if thrown is None:
+        return Answer.UNKNOWN
+    if thrown == clause:
+        return 0
+    if not clause.startswith(_POINTER):
+        return _base_at(module, thrown, clause, is_whole=True)
+    if not thrown.startswith(_POINTER):
+        return Answer.UNKNOWN if thrown == _NULLPTR else Answer.PASSES
+    words, pointee = _qualified(thrown)
+    wanted, target = _qualified(clause)
+    if not words <= wanted:
+        return Answer.PASSES
+    if target in (pointee, "v"):
+        return Answer.PASSES if pointee.startswith("F") and target == "v" else 0
+    if pointee.startswith("P") or target.startswith("P"):
+        return Answer.UNKNOWN
+    return _base_at(module, f"{_TYPE}{pointee}", f"{_TYPE}{target}", is_whole=False)
+
+
+def _qualified(pointer: str) -> tuple[frozenset[str], str]:
+    """The qualifiers of what a pointer leads to, and the type of that."""
+    rest = pointer.removeprefix(_POINTER)
+    pointee = rest.lstrip("rVK")
+    return frozenset(rest.removesuffix(pointee)), pointee
+
+
+def _base_at(module: Module, type_: str, wanted: str, *, is_whole: bool) -> int | Answer:
+    """The offset of a base in a class; `is_whole`: an object of it is no part of another one, so that it is known where
+    virtual bases lie."""
+    found: dict[int, bool] = {}
+    is_known = True
+    pending = [(type_, 0, True)]
+    while pending:
+        here, at, is_public = pending.pop()
+        if here == wanted:
+            found[at] = found.get(at, False) or is_public
+        bases = _bases(module, here)
+        is_known &= bases is not None
+        for base in bases or ():
+            offset = _virtual_offset(module, type_, at, base.offset) if base.is_virtual else base.offset
+            if offset is None or (base.is_virtual and not is_whole):
+                is_known = False
+            else:
+                pending.append((base.type, at + offset, is_public and base.is_public))
+    if not found:
+        # A class that the program does not have is no child of one that it has.
+        return Answer.PASSES if is_known or defined_bases(module, wanted) is not None else Answer.UNKNOWN
+    at, is_public = next(iter(found.items()))
+    return at if len(found) == 1 and is_public else Answer.PASSES
+
+
+def _virtual_offset(module: Module, type_: str, part: int, word: int) -> int | None:
+    for table in tables(module):
+        if table.type == type_ and table.part == part and table.variable.name[4:] == type_[4:]:
+            return table.virtual_offset(word)
+    return None
 
 
 def clause_type(clause: Value) -> str | None:
@@ -78,15 +142,16 @@ def handler_depths(function: Function) -> dict[I.Instruction, int]:
     return found
 
 
-def _bases(module: Module, name: str) -> list[str]:
+def _bases(module: Module, name: str) -> list[Base] | None:
+    """The direct bases of a type; None where nobody knows them."""
     known = defined_bases(module, name)
     if known is not None:
-        # At another address, the handler would have to be given that.
-        return [b.type for b in known if not b.is_virtual and b.offset == 0]
+        return known
     if name in _OF_LIBCXX:
-        return [_OF_LIBCXX[name]]
-    if name.startswith(_STANDARD):
-        plain = name.removeprefix(_STANDARD).lstrip("0123456789")
+        return [Base(_OF_LIBCXX[name], 0)]
+    plain = name.removeprefix(_STANDARD).lstrip("0123456789")
+    if name.startswith(_STANDARD) and (plain in _BASES or plain == "exception"):
         base = _BASES.get(plain)
-        return [f"{_STANDARD}{len(base)}{base}" if base != "exception" else f"{_STANDARD}9exception"] if base else []
-    return []
+        return [Base(f"{_STANDARD}{len(base)}{base}", 0)] if base else []
+    is_class = name.removeprefix(_TYPE)[:1] in ("N", "S") or name.removeprefix(_TYPE)[:1].isdigit()
+    return None if is_class else []

@@ -14,7 +14,9 @@ from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantNull, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.exception_objects import ExceptionObjects, fresh_name
+from jax_enzyme.transform.exceptions import Answer, caught_at, clause_type
 from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
 
@@ -68,6 +70,21 @@ class Failures:
         self.objects_live = self.handlers_look or bool(self.destructors)
         self.asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
         self._taken = address_taken(module)
+
+    @remembered
+    def caught_at(self, message: int, clause: str) -> int | Answer:
+        """Where in an exception what a clause takes is. What a library throws has no object that could be looked at."""
+        if self.handlers_look and message not in self.with_object:
+            found = caught_at(self.module, self.thrown_types[message], clause)
+            return found if found is Answer.PASSES else Answer.UNKNOWN
+        return caught_at(self.module, self.thrown_types[message], clause)
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether any handler is given a base that does not lie at the start."""
+        pads = (i for f in self.functions for i in f.instructions() if isinstance(i, I.LandingPad))
+        clauses = {clause_type(operand) for pad in pads for operand in pad.operands} - {None, ""}
+        return any(self.caught_at(n, clause or "") not in (0, *Answer) for n in self.thrown_types for clause in clauses)
 
     @cached_property
     def objects(self) -> ExceptionObjects:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, callee_of, declared_callee
-from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.exceptions import clause_type, handler_depths, is_kind_of
+from jax_enzyme.transform.exceptions import Answer, clause_type, handler_depths
 from jax_enzyme.transform.failing import (
     PLACE,
     STANDARD_OBJECT,
@@ -20,7 +21,7 @@ from jax_enzyme.transform.failing import (
     new_place,
     stays_true,
 )
-from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, Site
+from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, TERMINATED, Site, add_message
 from jax_enzyme.transform.rewriting import (
     call_like,
     drop_edge,
@@ -34,6 +35,15 @@ from jax_enzyme.transform.rewriting import (
 )
 
 _TAILS = frozenset(("tail", "musttail"))
+
+
+class _Landed(NamedTuple):
+    """What is known at a landing pad: the clause that takes the exception, where in that lies what it takes, and if
+    nobody knows which clause does."""
+
+    selector: Value
+    offset: Value
+    is_lost: Value
 
 
 class Rewriter:
@@ -50,6 +60,7 @@ class Rewriter:
         self._prologue = Builder(BasicBlock())
         self._place: Value | None = None
         self._landed: Value | None = None
+        self._moved: Value | None = None
         self._depths: Mapping[I.Instruction, int] = {}
         self._handlers: dict[int | I.Instruction, Value] = {}
         self._types: list[str] = []
@@ -64,7 +75,7 @@ class Rewriter:
             self._depths = handler_depths(function)
         for block in list(function.blocks):
             self._rewrite(block)
-        for block in function.blocks:
+        for block in list(function.blocks):
             self._land(block)
         if self._exit is not None:
             function.blocks.append(self._exit)
@@ -338,8 +349,23 @@ class Rewriter:
             builder.store(builder.binary("add", number, const_int(T.I64, change)), place, 8)
 
     def _caught_object(self, builder: Builder, exception: Value) -> Value:
-        """What a handler is given: the exception's address; of a pointer that was thrown, the pointer."""
-        if not self._failures.pointers or self._place is None:
+        """What a handler is given: the exception's address; of a pointer that was thrown, the pointer; or where in it a
+        base lies."""
+        if self._place is None:
+            return exception
+        return self._at_base(builder, self._thrown_value(builder, exception))
+
+    def _at_base(self, builder: Builder, object_: Value) -> Value:
+        if not self._failures.moves:
+            return object_
+        if self._moved is None:
+            self._moved = self._prologue.alloca(T.I64, align=8)
+        moved = builder.gep(T.I8, object_, [builder.load(T.I64, self._moved, 8)])
+        is_null = builder.icmp("eq", object_, ConstantNull(T.PTR))
+        return builder.select(is_null, object_, moved)
+
+    def _thrown_value(self, builder: Builder, exception: Value) -> Value:
+        if not self._failures.pointers:
             return exception
         number, is_pointer = builder.load(T.I64, self._landed_place(), 8), const_int(T.I1, 0)
         for known in self._failures.pointers:
@@ -374,25 +400,49 @@ class Rewriter:
         made.store(const_int(T.I64, 0), self._place, 8)
         if self._landed is not None:
             made.store(made.cast("zext", number, T.I64), self._landed, 8)
-        selector: Value = number
+        at = _Landed(number, const_int(T.I64, 0), const_int(T.I1, 0))
         for kind, clause in reversed(list(zip(pad.clauses, pad.operands, strict=True))):
             if kind == "catch":
-                selector = self._matched(made, clause_type(clause), number, selector)
-        pair = made.pack(pad.type, [exception, selector])
+                at = self._matched(made, clause_type(clause), number, at)
+        if self._moved is not None:
+            made.store(at.offset, self._moved, 8)
+        pair = made.pack(pad.type, [exception, at.selector])
         block.instructions[index : index + 1] = made.block.instructions
         place(pad, made.block.instructions)
         self._replaced[pad] = pair
+        if not isinstance(at.is_lost, Constant):
+            self._lose(block, index + len(made.block.instructions), at.is_lost)
 
-    def _matched(self, builder: Builder, clause: str | None, number: Value, otherwise: Value) -> Value:
-        """The selector with one more clause in front."""
+    def _lose(self, block: BasicBlock, index: int, is_lost: Value) -> None:
+        """The kernel fails where nobody knows which handler takes an exception."""
+        assert self._place is not None
+        rest, lost = split_before(self._function, block, index), BasicBlock(name="lost")
+        self._function.blocks.append(lost)
+        Builder(block).cond_br(is_lost, lost, rest)
+        text = "whether a handler takes an exception of C++ is not known"
+        status = TERMINATED << 32 | add_message(self._failures.module, text)
+        Builder(lost).store(const_int(T.I64, status), self._place, 8)
+        Builder(lost).br(self._exit_block())
+
+    def _matched(self, builder: Builder, clause: str | None, number: Value, otherwise: _Landed) -> _Landed:
+        """What is so with one more clause in front."""
         if clause is None:
             return otherwise
         taken: Value = const_int(T.I32, self._type_number(clause))
         if clause == "":
-            return taken
-        selector = otherwise
-        for message, thrown in self._failures.thrown_types.items():
-            known = thrown is not None and is_kind_of(self._failures.module, thrown, clause)
-            if known and (message in self._failures.with_object or not self._failures.handlers_look):
-                selector = builder.select(builder.icmp("eq", number, const_int(T.I32, message)), taken, selector)
-        return selector
+            return _Landed(taken, const_int(T.I64, 0), const_int(T.I1, 0))
+        selector, offset, is_lost = otherwise
+        for message in self._failures.thrown_types:
+            found = self._failures.caught_at(message, clause)
+            if found is Answer.PASSES:
+                continue
+            is_it = builder.icmp("eq", number, const_int(T.I32, message))
+            if found is Answer.UNKNOWN:
+                is_lost = builder.binary("or", is_it, is_lost)
+                continue
+            selector = builder.select(is_it, taken, selector)
+            if self._moved is not None:
+                offset = builder.select(is_it, const_int(T.I64, found), offset)
+            if not isinstance(is_lost, Constant):
+                is_lost = builder.select(is_it, const_int(T.I1, 0), is_lost)
+        return _Landed(selector, offset, is_lost)

@@ -67,6 +67,12 @@ _NAMED = {
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")
 _FEW = 3
 _HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
+_RUN_TIME = {
+    "__cxa_bad_cast": "_ZTISt8bad_cast",
+    "__cxa_bad_typeid": "_ZTISt10bad_typeid",
+    "__cxa_throw_bad_array_new_length": "_ZTISt20bad_array_new_length",
+}
+"""What functions of the run time throw."""
 _PANIC = re.compile(
     r"panicking\d+(?:panic_const\d+)?(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)"
     # In what stands elsewhere in Rust's library (`core::cell::panic_already_borrowed`), the last name.
@@ -173,7 +179,7 @@ def _thrown(call: I.CallBase, name: str) -> Site:
         what = f"C++ exception `std::{helper[1]}`" + (f": {text}" if text else "")
         return Site(call, EXCEPTION, what, f"_ZTISt{len(helper[1])}{helper[1]}")
     if name.startswith(("__cxa", "_ZSt", "_ZNSt")):
-        return Site(call, EXCEPTION, f"C++ exception in `{name}`")
+        return Site(call, EXCEPTION, f"C++ exception in `{name}`", _RUN_TIME.get(name))
     return Site(call, EXCEPTION, f"Rust panic{_panic_text(call, name)}")
 
 

@@ -160,6 +160,37 @@ extern "C" double f(int n, const double *x) {
     return s;
 }
 """
+_CAUGHT_AS_BASES = """
+struct Left { double l; virtual double half() const { return l / 2; } virtual ~Left() {} };
+struct Right { double r; virtual double twice() const { return 2 * r; } };
+struct Both : Left, Right { double twice() const override { return r * l; } };
+struct Shared { double s; virtual ~Shared() {} };
+struct Part : virtual Shared { double p; };
+struct Hidden : private Part { double h; Hidden(double x) : h(x) { s = x; } };
+struct Again : Left { };
+struct Twofold : Both, Again { double t; };
+extern "C" double f(int n, const double *x) {
+    double s = 0;
+    for (int i = 0; i < 6; i++) {
+        double v = x[i % n] + i;
+        try {
+            if (i == 0) { Both b; b.l = v; b.r = v * v; throw b; }
+            if (i == 1) { Part p; p.s = v * v; p.p = v; throw p; }
+            if (i == 2) throw Hidden(v);
+            if (i == 3) { Twofold t; t.r = v; t.t = v * v; throw t; }
+            if (i == 4) { static Both kept; kept.l = v; kept.r = 3 * v; throw &kept; }
+            Again a; a.l = v * v; throw a;
+        } catch (const Left &l) { s += l.half(); }
+        catch (const Shared &p) { s += 3 * p.s; }
+        catch (const Hidden &h) { s += h.h; }
+        catch (const Twofold &t) { s += t.t; }
+        catch (const Right *r) { s += r->twice(); }
+        catch (...) { s += 1000; }
+    }
+    try { Both b; b.l = x[0]; b.r = x[1]; throw b; } catch (Right &r) { s += r.twice(); } catch (...) { s += 2000; }
+    return s;
+}
+"""
 _RUST = """
 #[no_mangle] pub extern "C" fn f(n: i32, x: *const f64) -> f64 {
     let v = unsafe { std::slice::from_raw_parts(x, n as usize) };
@@ -442,6 +473,7 @@ KERNELS = (
     Kernel("rethrown_not", "c++", _RETHROWN, (1.0, 5.0, 0.5, 0.3)),
     Kernel("rethrown", "c++", _RETHROWN, (1.0, 50.0, 0.5, 0.3), fails=(4, 256)),
     Kernel("thrown_in_handlers", "c++", _HANDLERS),
+    Kernel("caught_as_bases", "c++", _CAUGHT_AS_BASES),
     Kernel("objects_that_are_thrown", "c++", _EXCEPTION_OBJECTS),
     Kernel("rethrown_behind_another", "c++", _RETHROWN_OUTER),
     Kernel("rust", "rust", _RUST),
