@@ -358,8 +358,17 @@ def rules_of(module: Module) -> Rules:
     return _table(tuple(_rows(module)))
 
 
+def names_inactive(module: Module) -> bool:
+    """Whether the user says of any function that no derivative passes it."""
+    return any(rule.partials is None and rule.derivatives is None for rule in _own_rows(module))
+
+
 def _rows(module: Module) -> Iterator[UserRule]:
     yield from map(inactive, writers_of_text(name for name, f in module.functions.items() if f.is_declaration))
+    yield from _own_rows(module)
+
+
+def _own_rows(module: Module) -> Iterator[UserRule]:
     for reference in module.named_metadata.get(METADATA, ()):
         node = resolve(module, reference)
         words = [o.text for o in node.operands if isinstance(o, MDString)] if node is not None else []

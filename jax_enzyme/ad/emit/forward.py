@@ -48,6 +48,7 @@ from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
+from jax_enzyme.rules.user import names_inactive
 
 _ALIGNED = 16
 """As much as any type of a local variable is, that does not say so."""
@@ -69,7 +70,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     activity = refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
-    shadowed = memory_with_shadows(points_to, activity, frees_shadows=True)
+    shadowed = memory_with_shadows(points_to, activity, frees_shadows=names_inactive(base.module))
     lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shadowed]
     lone = [i for i in lone if not any(b.role == "tangent" and b.of == i for b in buffers)]
     count = len(base.buffers)

@@ -98,7 +98,8 @@ def memory_with_shadows(
     """The objects that need shadows. Raises DifferentiationError at the first access for which one is needed, by way of
     a pointer that may lead to memory that code outside of the kernel has made and left where the kernel finds it
     (`open_memstream`): that has no shadow, and the pointer none that is defined. Where the derivative `frees_shadows`
-    with what they are of, that is such an access too."""
+    with what they are of, in a program of which the user says that functions are inactive, that is such an access too:
+    these are the ones that may leave an address where numbers' memory was."""
     shadowed = shadowed_objects(points_to, activity)
     for instruction in points_to.instructions() if points_to.unknown in shadowed else ():
         followed = _followed_with_shadows(activity, instruction, frees_shadows=frees_shadows)
