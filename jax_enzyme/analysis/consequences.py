@@ -33,7 +33,7 @@ from jax_enzyme.analysis.objects import (
 )
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, Uses, callee_name, callee_of, uses
+from jax_enzyme.ir.module import Function, Uses, callee_of, is_fused, uses
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.remembered import remembered
@@ -51,7 +51,6 @@ _NOTHING = frozenset((
 """Calls of which nothing is asked for that depends on what they are given: new memory is the same whatever its size."""
 _KEEPS = (I.Store, I.Load, I.Select, I.Phi, I.Freeze)
 """A number that carries a derivative is what it was, or something else instead, in two steps one of which is taken."""
-_FUSED = ("llvm.fma.", "llvm.fmuladd.")
 
 
 class Ways:
@@ -337,5 +336,5 @@ class Consequences:
         return (reader,)
 
     def _only_adds(self, user: I.Instruction, index: int) -> bool:
-        adds = user.opcode in ("fadd", "fsub") or (index == 2 and callee_name(user).startswith(_FUSED))
+        adds = user.opcode in ("fadd", "fsub") or (index == 2 and is_fused(user))
         return adds and self._activity.value(user)

@@ -29,7 +29,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.classes import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.module import is_fused
 from jax_enzyme.ir.reach import Reached, bottom_up, led_to, reached
 from jax_enzyme.ir.reach import made_of as made_from
 from jax_enzyme.ir.values import Constant, Value, int_value
@@ -126,7 +126,7 @@ def _grows(question: I.Instruction, parts: _Parts) -> bool:
         if made.opcode in _SUMS:
             return True
         is_product = made.opcode == "fmul" or (made.opcode == "fdiv" and isinstance(made.operands[1], Constant))
-        if not is_product and not callee_name(made).startswith(("llvm.fmuladd.", "llvm.fma.")):
+        if not is_product and not is_fused(made):
             return False
         return of(made.operands[0]).isdisjoint(of(made.operands[1]))
 

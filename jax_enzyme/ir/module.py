@@ -117,6 +117,14 @@ class Module:
     def symbol(self, name: str) -> GlobalValue | None:
         return self.functions.get(name) or self.globals.get(name) or self.aliases.get(name)
 
+    def unused(self, name: str) -> str:
+        """A name that nothing in the module has: this one, or with a number behind it."""
+        number, found = 0, name
+        while self.symbol(found) is not None:
+            number += 1
+            found = f"{name}.{number}"
+        return found
+
 
 def numbered(types: Iterable[T.Type]) -> list[Argument]:
     """New parameters of these types, in order."""

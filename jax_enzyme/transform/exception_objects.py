@@ -16,9 +16,9 @@ from functools import cached_property
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, define, numbered
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 
 _HEADER = 16
@@ -99,24 +99,11 @@ class ExceptionObjects:
 
     def _function(self, what: str, types: tuple[T.Type, ...], body: Callable[..., Builder]) -> Function:
         """A function whose last parameter is an exception, which does nothing where that is null."""
-        parameters = [Argument(type_, index=index) for index, type_ in enumerate(types)]
-        name = fresh_name(self._module, f"je.exception.{what}")
-        kind = T.FunctionType(T.VOID, types)
-        made = Function(T.PTR, kind, parameters, prefix=("internal",), name=name)
+        parameters = numbered(types)
         entry, some, done = BasicBlock(), BasicBlock(), BasicBlock()
         start = Builder(entry)
         start.cond_br(start.icmp("eq", parameters[-1], ConstantNull(T.PTR)), done, some)
         body(Builder(some), done, *parameters).br(done)
         Builder(done).ret()
-        made.blocks = list(reached([entry], lambda block: block.successors))
-        self._module.functions[name] = made
-        return made
-
-
-def fresh_name(module: Module, name: str) -> str:
-    """A name that nothing in a module has."""
-    number, found = 0, name
-    while module.symbol(found) is not None:
-        number += 1
-        found = f"{name}.{number}"
-    return found
+        blocks = list(reached([entry], lambda block: block.successors))
+        return define(self._module, self._module.unused(f"je.exception.{what}"), T.VOID, parameters, blocks)

@@ -15,7 +15,7 @@ from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantNull, Value
 from jax_enzyme.remembered import remembered
-from jax_enzyme.transform.exception_objects import ExceptionObjects, fresh_name
+from jax_enzyme.transform.exception_objects import ExceptionObjects
 from jax_enzyme.transform.exceptions import Answer, caught_at, clause_type
 from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
@@ -143,7 +143,7 @@ class Failures:
             take_place(self.module, source)
             return
         copies: dict[Value, Value] = {}
-        name = fresh_name(self.module, f"{source.name}.failing")
+        name = self.module.unused(f"{source.name}.failing")
         twin = clone_function(source, name, copies)
         self.module.functions[name] = twin
         _forget_debug(source)

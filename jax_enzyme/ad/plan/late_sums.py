@@ -32,7 +32,7 @@ from jax_enzyme.classes import dataclass, field, replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import recursive_functions
-from jax_enzyme.ir.module import declared_name, uses
+from jax_enzyme.ir.module import is_fused, uses
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.transform.carried_loads import LENGTHS, longest
 from jax_enzyme.transform.rewriting import phis
@@ -339,7 +339,7 @@ class _Finder:
                     break
                 if not isinstance(by, Constant):
                     factors.append(by)
-            elif user.opcode not in ("fadd", "fsub", "fneg") and not _is_multiply_add(user):
+            elif user.opcode not in ("fadd", "fsub", "fneg") and not is_fused(user):
                 break
             value = user
             users = self._users.get(value, ())
@@ -356,13 +356,9 @@ class _Finder:
 
 def _factor(user: I.Instruction, index: int) -> Value | None:
     """What an instruction multiplies one of its operands by."""
-    if user.opcode != "fmul" and not (_is_multiply_add(user) and index < 2):
+    if user.opcode != "fmul" and not (is_fused(user) and index < 2):
         return None
     return user.operands[1 - index]
-
-
-def _is_multiply_add(user: I.Instruction) -> bool:
-    return isinstance(user, I.CallBase) and (declared_name(user) or "").startswith(("llvm.fmuladd.", "llvm.fma."))
 
 
 def _waiting(streams: Sequence[_Stream], count: int, recipes: Recipes) -> list[_Stream]:

@@ -118,13 +118,6 @@ def _is_hint(instruction: I.Instruction) -> bool:
     return isinstance(instruction, I.CallBase) and call_effect(instruction) is Effect.IGNORED
 
 
-def _fresh(module: Module, stem: str) -> str:
-    number = 0
-    while f"{stem}.{number}" in module.functions:
-        number += 1
-    return f"{stem}.{number}"
-
-
 def _parts(function: Function, loop: Loop) -> _Loop:
     inside = {i for b in loop.blocks for i in b.instructions}
     exits = [i for e in loop.exits for i in e.instructions if isinstance(i, I.Phi)]
@@ -156,7 +149,7 @@ def _operands(instruction: I.Instruction) -> list[tuple[Value, BasicBlock | None
 def _segment(module: Module, parts: _Loop, objects: dict[Value, Objects]) -> Function:
     """`i64 je.segment(i64 from, i64 to, live-ins..., slots...)`."""
     types = [T.I64, T.I64, *(v.type for v in parts.live_in)]
-    function = _declared(module, _fresh(module, "je.segment"), types, len(parts.phis) + len(parts.live_out))
+    function = _declared(module, module.unused("je.segment"), types, len(parts.phis) + len(parts.live_out))
     arguments = function.arguments
     count = 2 + len(parts.live_in)
     for argument, value in zip(arguments[2:count], parts.live_in, strict=True):
@@ -254,7 +247,7 @@ def _count(
 def _whole(module: Module, segment: Function) -> Function:
     """`i64 je.loop(live-ins..., slots...)`: segments until one says that the loop is over."""
     types = [a.type for a in segment.arguments[2:]]
-    function = _declared(module, _fresh(module, "je.loop"), types, 0)
+    function = _declared(module, module.unused("je.loop"), types, 0)
     for argument, like in zip(function.arguments, segment.arguments[2:], strict=True):
         argument.attributes = like.attributes
     entry, over, leave = BasicBlock(name="entry"), BasicBlock(name="segments"), BasicBlock(name="leave")
