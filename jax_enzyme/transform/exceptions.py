@@ -79,10 +79,10 @@ def _qualified(pointer: str) -> tuple[frozenset[str], str]:
 
 def _base_at(module: Module, type_: str, wanted: str, *, is_whole: bool) -> int | Answer:
     """The offset of a base in a class; `is_whole`: an object of it is no part of another one, so that it is known where
-    virtual bases lie."""
-    found: dict[int, bool] = {}
+    virtual bases lie. (Of those of whom that is not known, None stands for the place.)"""
+    found: dict[int | None, bool] = {}
     is_known = True
-    pending = [(type_, 0, True)]
+    pending: list[tuple[str, int | None, bool]] = [(type_, 0, True)]
     while pending:
         here, at, is_public = pending.pop()
         if here == wanted:
@@ -90,16 +90,15 @@ def _base_at(module: Module, type_: str, wanted: str, *, is_whole: bool) -> int 
         bases = _bases(module, here)
         is_known &= bases is not None
         for base in bases or ():
-            offset = _virtual_offset(module, type_, at, base.offset) if base.is_virtual else base.offset
-            if offset is None or (base.is_virtual and not is_whole):
-                is_known = False
-            else:
-                pending.append((base.type, at + offset, is_public and base.is_public))
-    if not found:
-        # A class that the program does not have is no child of one that it has.
-        return Answer.PASSES if is_known or defined_bases(module, wanted) is not None else Answer.UNKNOWN
-    at, is_public = next(iter(found.items()))
-    return at if len(found) == 1 and is_public else Answer.PASSES
+            offset: int | None = base.offset
+            if base.is_virtual:
+                offset = None if at is None or not is_whole else _virtual_offset(module, type_, at, base.offset)
+            place = None if at is None or offset is None else at + offset
+            pending.append((base.type, place, is_public and base.is_public))
+    # A class that the program does not have is no child of one that it has.
+    if None in found or not (is_known or defined_bases(module, wanted) is not None):
+        return Answer.UNKNOWN
+    return next((at for at in found if at is not None and len(found) == 1 and found[at]), Answer.PASSES)
 
 
 def _virtual_offset(module: Module, type_: str, part: int, word: int) -> int | None:
@@ -153,5 +152,5 @@ def _bases(module: Module, name: str) -> list[Base] | None:
     if name.startswith(_STANDARD) and (plain in _BASES or plain == "exception"):
         base = _BASES.get(plain)
         return [Base(f"{_STANDARD}{len(base)}{base}", 0)] if base else []
-    is_class = name.removeprefix(_TYPE)[:1] in ("N", "S") or name.removeprefix(_TYPE)[:1].isdigit()
+    is_class = name.removeprefix(_TYPE).startswith(("N", "S", *"123456789"))
     return None if is_class else []

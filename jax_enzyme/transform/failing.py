@@ -17,7 +17,18 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantNull, V
 from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.exception_objects import ExceptionObjects
 from jax_enzyme.transform.exceptions import Answer, caught_at, clause_type
-from jax_enzyme.transform.failure_sites import EXCEPTION, Callers, Site, add_message, constant_text, describe, site
+from jax_enzyme.transform.failure_sites import (
+    EXCEPTION,
+    FIRST_MESSAGE,
+    Callers,
+    Site,
+    add_message,
+    constant_text,
+    describe,
+    messages,
+    readable_type,
+    site,
+)
 from jax_enzyme.transform.rewriting import kept_attributes
 
 PLACE = T.StructType((T.I64, T.PTR, T.PTR, T.I64))
@@ -63,9 +74,8 @@ class Failures:
         }
         self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
         self.handlers_look = any(map(_looks_at_exception, self.functions))
-        self.pointers = [
-            n for n, thrown in self.thrown_types.items() if thrown is not None and thrown.startswith("_ZTIP")
-        ]
+        pointers = [n for n, thrown in self.thrown_types.items() if thrown is not None and thrown.startswith("_ZTIP")]
+        self.pointers = pointers if self.handlers_look else []
         self.destructors = {n: ends for call, n in self.numbers.items() if (ends := _destructor(call)) is not None}
         self.objects_live = self.handlers_look or bool(self.destructors)
         self.asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
@@ -79,9 +89,16 @@ class Failures:
             return found if found is Answer.PASSES else Answer.UNKNOWN
         return caught_at(self.module, self.thrown_types[message], clause)
 
+    def lost(self, message: int, clause: str) -> int:
+        """The message of an exception of which nobody knows whether a clause takes it."""
+        said = messages(self.module)[message - FIRST_MESSAGE]
+        return add_message(self.module, f"{said}; whether `catch` of `{readable_type(clause)}` takes it is not known")
+
     @cached_property
     def moves(self) -> bool:
         """Whether any handler is given a base that does not lie at the start."""
+        if not self.handlers_look:
+            return False
         pads = (i for f in self.functions for i in f.instructions() if isinstance(i, I.LandingPad))
         clauses = {clause_type(operand) for pad in pads for operand in pad.operands} - {None, ""}
         return any(self.caught_at(n, clause or "") not in (0, *Answer) for n in self.thrown_types for clause in clauses)

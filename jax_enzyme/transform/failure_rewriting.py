@@ -9,7 +9,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, callee_of, declared_callee
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantNull, Poison, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.exceptions import Answer, clause_type, handler_depths
 from jax_enzyme.transform.failing import (
@@ -21,7 +21,7 @@ from jax_enzyme.transform.failing import (
     new_place,
     stays_true,
 )
-from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, TERMINATED, Site, add_message
+from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, TERMINATED, Site
 from jax_enzyme.transform.rewriting import (
     call_like,
     drop_edge,
@@ -34,16 +34,17 @@ from jax_enzyme.transform.rewriting import (
     split_before,
 )
 
+_NONE = const_int(T.I64, 0)
 _TAILS = frozenset(("tail", "musttail"))
 
 
 class _Landed(NamedTuple):
-    """What is known at a landing pad: the clause that takes the exception, where in that lies what it takes, and if
-    nobody knows which clause does."""
+    """What is known at a landing pad: the clause that takes the exception, where in that lies what it takes, and where
+    nobody knows whether a clause does, the message that says so (0: somebody does)."""
 
     selector: Value
     offset: Value
-    is_lost: Value
+    lost: Value
 
 
 class Rewriter:
@@ -400,7 +401,7 @@ class Rewriter:
         made.store(const_int(T.I64, 0), self._place, 8)
         if self._landed is not None:
             made.store(made.cast("zext", number, T.I64), self._landed, 8)
-        at = _Landed(number, const_int(T.I64, 0), const_int(T.I1, 0))
+        at = _Landed(number, _NONE, _NONE)
         for kind, clause in reversed(list(zip(pad.clauses, pad.operands, strict=True))):
             if kind == "catch":
                 at = self._matched(made, clause_type(clause), number, at)
@@ -410,19 +411,18 @@ class Rewriter:
         block.instructions[index : index + 1] = made.block.instructions
         place(pad, made.block.instructions)
         self._replaced[pad] = pair
-        if not isinstance(at.is_lost, Constant):
-            self._lose(block, index + len(made.block.instructions), at.is_lost)
+        if at.lost is not _NONE:
+            self._lose(block, index + len(made.block.instructions), at.lost)
 
-    def _lose(self, block: BasicBlock, index: int, is_lost: Value) -> None:
+    def _lose(self, block: BasicBlock, index: int, message: Value) -> None:
         """The kernel fails where nobody knows which handler takes an exception."""
         assert self._place is not None
         rest, lost = split_before(self._function, block, index), BasicBlock(name="lost")
         self._function.blocks.append(lost)
-        Builder(block).cond_br(is_lost, lost, rest)
-        text = "whether a handler takes an exception of C++ is not known"
-        status = TERMINATED << 32 | add_message(self._failures.module, text)
-        Builder(lost).store(const_int(T.I64, status), self._place, 8)
-        Builder(lost).br(self._exit_block())
+        before, at = Builder(block), Builder(lost)
+        before.cond_br(before.icmp("ne", message, _NONE), lost, rest)
+        at.store(at.binary("or", message, const_int(T.I64, TERMINATED << 32)), self._place, 8)
+        at.br(self._exit_block())
 
     def _matched(self, builder: Builder, clause: str | None, number: Value, otherwise: _Landed) -> _Landed:
         """What is so with one more clause in front."""
@@ -430,19 +430,19 @@ class Rewriter:
             return otherwise
         taken: Value = const_int(T.I32, self._type_number(clause))
         if clause == "":
-            return _Landed(taken, const_int(T.I64, 0), const_int(T.I1, 0))
-        selector, offset, is_lost = otherwise
+            return _Landed(taken, _NONE, _NONE)
+        selector, offset, lost = otherwise
         for message in self._failures.thrown_types:
             found = self._failures.caught_at(message, clause)
             if found is Answer.PASSES:
                 continue
             is_it = builder.icmp("eq", number, const_int(T.I32, message))
             if found is Answer.UNKNOWN:
-                is_lost = builder.binary("or", is_it, is_lost)
+                lost = builder.select(is_it, const_int(T.I64, self._failures.lost(message, clause)), lost)
                 continue
             selector = builder.select(is_it, taken, selector)
             if self._moved is not None:
                 offset = builder.select(is_it, const_int(T.I64, found), offset)
-            if not isinstance(is_lost, Constant):
-                is_lost = builder.select(is_it, const_int(T.I1, 0), is_lost)
-        return _Landed(selector, offset, is_lost)
+            if lost is not _NONE:
+                lost = builder.select(is_it, _NONE, lost)
+        return _Landed(selector, offset, lost)

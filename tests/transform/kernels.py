@@ -187,6 +187,10 @@ extern "C" double f(int n, const double *x) {
         catch (const Right *r) { s += r->twice(); }
         catch (...) { s += 1000; }
     }
+    if (x[0] > 50) {
+        static Part part;
+        try { throw &part; } catch (Shared *p) { s += p->s; } catch (...) { s += 3000; }
+    }
     try { Both b; b.l = x[0]; b.r = x[1]; throw b; } catch (Right &r) { s += r.twice(); } catch (...) { s += 2000; }
     return s;
 }
@@ -474,6 +478,7 @@ KERNELS = (
     Kernel("rethrown", "c++", _RETHROWN, (1.0, 50.0, 0.5, 0.3), fails=(4, 256)),
     Kernel("thrown_in_handlers", "c++", _HANDLERS),
     Kernel("caught_as_bases", "c++", _CAUGHT_AS_BASES),
+    Kernel("caught_by_nobody_knows_whom", "c++", _CAUGHT_AS_BASES, (51.0, 0.2, 0.5, 0.3), fails=(3, 256), says="takes it is not known"),
     Kernel("objects_that_are_thrown", "c++", _EXCEPTION_OBJECTS),
     Kernel("rethrown_behind_another", "c++", _RETHROWN_OUTER),
     Kernel("rust", "rust", _RUST),
