@@ -124,9 +124,12 @@ if sys.argv[1] == "handled":
 far = "double far(int n, const double *x) { return x[0] + x[n + (1L << 40)]; }"
 deep = "double deep(double a, int d) { double b[64]; for (int i = 0; i < 64; i++) b[i] = a + i;"
 deep += " return d <= 0 ? a : b[d & 63] + deep(a * 1.0001, d - 1); }"
+within = "int puts(const char *); double within(double a) { return a + puts((char *)(8 + (long)a)); }"
 ended = 'void errx(int, const char *, ...); double ended(double a) { errx(5, "no licence"); return a; }'
 if sys.argv[1] == "ended":
     je.kernel(ended, "ended", "a: f64 -> f64", lang="c")(1.0)
+elif sys.argv[1] == "within":
+    je.kernel(within, "within", "a: f64 -> f64", lang="c")(1.0)
 elif sys.argv[1] == "deep":
     je.kernel(deep, "deep", "a: f64, d: i32 -> f64", lang="c")(1.0, np.int32(100000000))
 else:
@@ -147,6 +150,20 @@ def test_a_kernel_that_crashes_is_named(how: str, tmp_path: Path) -> None:
     assert done.returncode < 0
     assert f"jax_enzyme: kernel `{'deep' if how == 'deep' else 'far'}` accessed memory that is not there" in done.stderr
     assert ("Current thread" in done.stderr) == (how == "handled")
+
+
+def test_a_crash_in_a_library_is_told_with_that(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import jax\njax.config.update('jax_enable_x64', True)\n" + CRASHES, "within"],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, JAX_PLATFORMS="cpu"),
+        cwd=tmp_path,
+    )
+    assert done.returncode < 0
+    assert (
+        "jax_enzyme: kernel `within` accessed memory that is not there, or overflowed its stack, in libc" in done.stderr
+    )
 
 
 def test_a_kernel_in_which_a_library_ends_the_process_is_named(tmp_path: Path) -> None:
